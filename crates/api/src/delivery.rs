@@ -8,8 +8,8 @@ pub use change_policy::{
     MergeSpec, PullRequestSpec, Window,
 };
 pub use pipeline::{
-    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, OnFailure, Pipeline,
-    PipelineSpec, PipelineStatus, Release, Rollout, Target, TargetChange, TargetStatus,
+    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateObject,
+    OnFailure, Pipeline, PipelineSpec, PipelineStatus, Release, Rollout, Target, TargetChange, TargetStatus,
 };
 
 /// This group.

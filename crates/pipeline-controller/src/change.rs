@@ -1,30 +1,25 @@
-//! One change: the values of a release, set in the manifests of one target, committed and pushed.
+//! One change: a release goes into one target, by a commit or by a pull request.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use api::delivery::{AppKind, AppReference, Pipeline, Release};
+use api::delivery::Pipeline;
+use controller_kit::ObjectKey;
 use git_client::commit::Person;
-use git_client::edit::Changes;
-use git_client::pack::{self, Node, Pack};
+use git_client::pack::Pack;
 use git_client::push::{self, Move};
 use git_client::reference::{Fields, Reference};
 use git_client::sparse::Sparse;
-use git_client::{Checkout, Outcome};
+use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::branch::{self, Wanted};
 use git_writer::commit::{Commit, Edit};
-use git_writer::files::{below, is_yaml};
+use git_writer::files::is_yaml;
 use git_writer::races;
-use kube::ResourceExt as _;
-use promotion::values::{Field, field, tag_and_digest};
-use yaml_setters::{Image, Setters, Subject, Unmarked};
+use transport::stop::Stop;
 
 use crate::context::Context;
+use crate::edit::{self, Edited, Task};
 use crate::place::{self, Place};
-
-/// Key of markers.
-const MARKER: &str = "$promotion";
-/// Author where the pipeline names none.
-const AUTHOR: (&str, &str) = ("pipeline-controller", "pipeline-controller@windlass.dev");
+use crate::proposal::{self, Proposal, Way};
 
 /// Why no change was made.
 #[derive(Debug, thiserror::Error)]
@@ -42,43 +37,11 @@ pub(crate) enum Error {
         source: branch::Error,
     },
     /// The files.
-    #[error("failed to read the files")]
-    Read(#[from] pack::Error),
-    /// There is no such field in the files.
-    #[error(
-        "no file below '{path}' has {field}: where the value comes from a base or a variable, mark it with \
-         # {{\"{MARKER}\": \"{marker}\"}}"
-    )]
-    NotFound {
-        /// The folder.
-        path: String,
-        /// The field.
-        field: String,
-        /// What the marker has to say.
-        marker: String,
-    },
-    /// It is in several files.
-    #[error(
-        "{field} is in several files ({files}): mark the one that counts with # {{\"{MARKER}\": \"{marker}\"}}"
-    )]
-    Ambiguous {
-        /// The field.
-        field: String,
-        /// The files.
-        files: String,
-        /// What the marker has to say.
-        marker: String,
-    },
-    /// A file cannot be changed.
-    #[error("{file}:{line}: {problem}")]
-    File {
-        /// Its path.
-        file: String,
-        /// The line.
-        line: u32,
-        /// The problem.
-        problem: String,
-    },
+    #[error(transparent)]
+    Edit(#[from] edit::Error),
+    /// How changes go in.
+    #[error(transparent)]
+    Policy(#[from] Box<proposal::Error>),
     /// The commit.
     #[error("failed to make the commit")]
     Commit(#[from] git_writer::commit::Error),
@@ -94,9 +57,18 @@ pub(crate) enum Error {
     /// Others were faster.
     #[error("the branch '{0}' was changed by others each of {max} times that a commit was made for it", max = races::MAX_TRIES)]
     Races(String),
+    /// What several targets share failed.
+    #[error("{0}")]
+    Way(String),
     /// A blocking step was torn down.
     #[error("failed to finish the change")]
     Abandoned,
+}
+
+impl From<proposal::Error> for Error {
+    fn from(error: proposal::Error) -> Self {
+        Self::Policy(Box::new(error))
+    }
 }
 
 impl From<place::Error> for Error {
@@ -105,133 +77,109 @@ impl From<place::Error> for Error {
     }
 }
 
-/// A release for a target.
-#[derive(Clone)]
-pub(crate) struct Task {
-    /// `namespace:name` of the pipeline.
-    pipeline: String,
-    pub(crate) environment: String,
-    /// Namespace of the applications.
-    pub(crate) namespace: String,
-    pub(crate) release: Release,
-    /// Applications, with what they are given.
-    apps: Vec<(AppReference, Vec<(Field, String)>)>,
-    author: Person,
-}
-
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Done {
-    /// The commit that has the values.
-    pub(crate) commit: String,
-    /// False if the files had them already.
-    pub(crate) is_new: bool,
+pub(crate) enum Done {
+    /// The branch has the values, in this commit. New, or found there.
+    Committed {
+        /// The commit.
+        commit: String,
+        /// False if the files had the values already.
+        is_new: bool,
+    },
+    /// A pull request proposes them.
+    Proposed(Proposal),
 }
 
-impl Task {
-    /// A release for a target, as far as its applications have such fields.
-    pub(crate) fn new(
-        pipeline: &Pipeline,
-        environment: &str,
-        namespace: &str,
-        release: &Release,
-        context: &Context,
-    ) -> Self {
-        let apps = pipeline.spec.apps.iter().map(|app| {
-            let key = controller_kit::ObjectKey::new(namespace, &*app.name);
-            let has = context
-                .app(app.kind, &key)
-                .map(|facts| facts.fields)
-                .unwrap_or_default();
-            let values = release.values.iter();
-            let values = values.filter_map(|(key, value)| Some((field(app, key)?, value.clone())));
-            (
-                app.clone(),
-                values.filter(|(field, _)| has.contains_key(field)).collect(),
-            )
-        });
-        let author = pipeline.spec.author.clone();
-        Self {
-            pipeline: format!(
-                "{}:{}",
-                pipeline.namespace().unwrap_or_default(),
-                pipeline.name_any()
-            ),
-            environment: environment.to_owned(),
-            namespace: namespace.to_owned(),
-            release: release.clone(),
-            apps: apps.collect(),
-            author: match author {
-                Some(author) => Person {
-                    name: author
-                        .name
-                        .unwrap_or_else(|| author.email.split('@').next().unwrap_or_default().to_owned()),
-                    email: author.email,
-                },
-                None => Person {
-                    name: AUTHOR.0.to_owned(),
-                    email: AUTHOR.1.to_owned(),
-                },
-            },
+/// Makes the changes of targets of one environment: those in one repository by one commit, or a pull request for each. Returns what
+/// came of each. `open` is the number of pull requests of the pipeline for other targets.
+pub(crate) async fn carry_out(
+    tasks: &[Task],
+    pipeline: &Pipeline,
+    open: usize,
+    context: &Context,
+) -> Vec<Result<Done, String>> {
+    let mut results: Vec<Option<Result<Done, Error>>> = tasks.iter().map(|_| None).collect();
+    let mut groups: BTreeMap<ObjectKey, Vec<Part>> = BTreeMap::new();
+    for (at, task) in tasks.iter().enumerate() {
+        match parts(task, pipeline, context) {
+            Ok(parts) => {
+                for (place, part) in parts {
+                    let (path, task) = (place.path, part);
+                    groups
+                        .entry(place.repository)
+                        .or_default()
+                        .push(Part { at, path, task });
+                }
+            }
+            Err(error) => results[at] = Some(Err(error)),
         }
     }
-
-    /// What markers of this environment begin with.
-    fn marker(&self) -> String {
-        format!("{}:{}", self.pipeline, self.environment)
-    }
-
-    /// The values that markers may name.
-    fn setters(&self) -> Setters {
-        let base = self.marker();
-        let mut setters = Setters::new();
-        let fields: Vec<_> = self.apps.iter().flat_map(|(_, fields)| fields).collect();
-        for (field, value) in &fields {
-            match field {
-                Field::Chart => drop(setters.insert(format!("{base}:chart"), value.clone())),
-                Field::Image(name) => {
-                    let (tag, digest) = tag_and_digest(value);
-                    let reference = match (tag, digest) {
-                        ("", digest) => format!("{name}@{digest}"),
-                        (tag, "") => format!("{name}:{tag}"),
-                        (tag, digest) => format!("{name}:{tag}@{digest}"),
-                    };
-                    setters.insert(format!("{base}:{name}"), reference);
-                    setters.insert(format!("{base}:{name}:tag"), tag.to_owned());
-                    setters.insert(format!("{base}:{name}:digest"), digest.to_owned());
+    let environment = tasks.first().map(|task| task.environment.as_str());
+    let way = proposal::way(pipeline, environment.unwrap_or_default(), context).await;
+    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
+    for (key, parts) in groups {
+        let opened = match &way {
+            Ok(_) => place::open(&key, own, context).await.map_err(Error::from),
+            Err(error) => Err(Error::Way(error_chain::chain(error))),
+        };
+        let repository = match opened {
+            Ok(repository) => repository,
+            Err(error) => {
+                let problem = error_chain::chain(&error);
+                for part in parts {
+                    join(&mut results[part.at], Err(Error::Way(problem.clone())));
+                }
+                continue;
+            }
+        };
+        let site = Site {
+            pipeline,
+            key: &key,
+            paths: parts.iter().map(|part| part.path.clone()).collect(),
+            repository: &repository,
+            context,
+        };
+        match &way {
+            Ok(Way::PullRequest(spec)) => {
+                for part in parts {
+                    let done = proposal::propose(&site, &part, spec, open).await;
+                    join(&mut results[part.at], done);
+                }
+            }
+            _ => {
+                let done = site.commit(&parts).await;
+                for (part, done) in parts.iter().zip(done) {
+                    join(&mut results[part.at], done);
                 }
             }
         }
-        // As Weave's markers: the environment alone. It is the version of the chart, or the one value that there is.
-        let chart = fields.iter().find(|(field, _)| *field == Field::Chart);
-        let only = chart.or(fields.first().filter(|_| fields.len() == 1));
-        if let Some((_, value)) = only {
-            setters.insert(base, tag_and_digest(value).0.to_owned());
-        }
-        setters
     }
-
-    fn message(&self, lines: &BTreeSet<String>) -> String {
-        let Self {
-            environment,
-            namespace,
-            release,
-            ..
-        } = self;
-        let pipeline = self.pipeline.replace(':', "/");
-        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
-        format!(
-            "Promote release {} of {pipeline} to {environment}\n\nTarget: {namespace}\n{}\n\nPipeline: {pipeline}\nEnvironment: \
-             {environment}\nRelease: {}\n",
-            release.number,
-            lines.join("\n"),
-            release.digest
-        )
-    }
+    let nothing = || Err(Error::Edit(edit::Error::Nothing));
+    let results = results.into_iter().map(|result| result.unwrap_or_else(nothing));
+    results
+        .map(|result| result.map_err(|error| error_chain::chain(&error)))
+        .collect()
 }
 
-/// Makes the change in all repositories that have manifests of the target.
-pub(crate) async fn carry_out(task: &Task, pipeline: &Pipeline, context: &Context) -> Result<Done, Error> {
+/// Joins what came of a target in one repository with that of another: a failure counts before a pull request that waits, and that
+/// before a commit.
+fn join(result: &mut Option<Result<Done, Error>>, next: Result<Done, Error>) {
+    let joined = match (result.take(), next) {
+        (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+        (Some(Ok(Done::Proposed(proposal))), _) | (_, Ok(Done::Proposed(proposal))) => {
+            Ok(Done::Proposed(proposal))
+        }
+        (Some(Ok(Done::Committed { is_new: true, .. })), Ok(Done::Committed { commit, .. })) => {
+            Ok(Done::Committed { commit, is_new: true })
+        }
+        (_, next) => next,
+    };
+    *result = Some(joined);
+}
+
+/// Where the manifests of a target are, with the applications that are there.
+fn parts(task: &Task, pipeline: &Pipeline, context: &Context) -> Result<Vec<(Place, Task)>, Error> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (at, (app, fields)) in task.apps.iter().enumerate() {
         if !fields.is_empty() {
@@ -239,287 +187,193 @@ pub(crate) async fn carry_out(task: &Task, pipeline: &Pipeline, context: &Contex
             places.entry(place).or_default().push(at);
         }
     }
-    let mut done = None;
-    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
-    for (place, apps) in places {
-        let repository = place::open(&place.repository, own, context).await?;
-        let here = Task {
-            apps: apps.iter().map(|at| task.apps[*at].clone()).collect(),
-            ..task.clone()
-        };
-        let one = in_repository(here, &place, &repository, context).await?;
-        let is_new = one.is_new || done.is_some_and(|done: Done| done.is_new);
-        done = Some(Done { is_new, ..one });
-    }
-    done.ok_or_else(|| {
-        let problem = "none of its applications has a field that the release carries";
-        Error::File {
-            file: task.namespace.clone(),
-            line: 0,
-            problem: problem.to_owned(),
-        }
-    })
+    let parts = places.into_iter().map(|(place, apps)| (place, task.part(&apps)));
+    Ok(parts.collect())
 }
 
-async fn in_repository(
-    task: Task,
-    place: &Place,
-    repository: &place::Repository,
-    context: &Context,
-) -> Result<Done, Error> {
-    let branch = &repository.branch;
-    let remotes = &repository.remotes;
-    let _turn = context.writers.turn(remotes.url.as_str(), branch).await;
-    for attempt in 1..=races::MAX_TRIES {
-        let part: Vec<_> = Some(place.path.clone())
-            .filter(|path| !path.is_empty())
-            .into_iter()
-            .collect();
+/// The manifests of a target in one folder.
+pub(crate) struct Part {
+    /// The target, among those that are changed together.
+    at: usize,
+    /// The folder.
+    pub(crate) path: String,
+    pub(crate) task: Task,
+}
+
+/// Where changes are made.
+pub(crate) struct Site<'a> {
+    pub(crate) pipeline: &'a Pipeline,
+    /// The GitRepository.
+    pub(crate) key: &'a ObjectKey,
+    /// The folders that matter.
+    paths: Vec<String>,
+    pub(crate) repository: &'a place::Repository,
+    pub(crate) context: &'a Context,
+}
+
+/// The base of a change, and what changes in it.
+pub(crate) struct Base {
+    pub(crate) commit: ObjectId,
+    pub(crate) revision: String,
+    pub(crate) pack: Pack,
+    pub(crate) edited: Edited,
+    /// Whether each target could be changed.
+    changed: Vec<Result<(), Error>>,
+}
+
+impl Site<'_> {
+    /// Fetches a branch of the repository. Nothing is fetched if it is at a revision that is known.
+    pub(crate) async fn fetch(
+        &self,
+        branch: &str,
+        known: Option<String>,
+    ) -> Result<(Outcome, Stop), branch::Error> {
+        let is_all = self.paths.iter().any(String::is_empty);
         let wanted = Wanted {
             reference: Reference::from_fields(Fields {
                 branch: Some(branch),
                 ..Fields::default()
             }),
-            sparse: (!part.is_empty()).then(|| Sparse::new(&part).files(is_yaml)),
-            unless_revision: None,
+            sparse: (!is_all).then(|| Sparse::new(&self.paths).files(is_yaml)),
+            unless_revision: known,
             over: None,
         };
-        let fetched = branch::fetch(remotes, repository.timeout, wanted, &context.workshop).await;
+        let place::Repository { remotes, timeout, .. } = self.repository;
+        branch::fetch(remotes, *timeout, wanted, &self.context.workshop).await
+    }
+
+    /// Fetches a branch, and sets the values of one target in its files.
+    pub(crate) async fn edit(&self, part: &Part, branch: &str) -> Result<Base, Error> {
+        single(self.edit_all(std::slice::from_ref(part), branch).await?)
+    }
+
+    /// Sets the values of one target in the files of a checkout.
+    pub(crate) async fn edit_in(&self, part: &Part, checkout: Checkout, stop: &Stop) -> Result<Base, Error> {
+        single(edit_in(std::slice::from_ref(part), checkout, stop).await?)
+    }
+
+    async fn edit_all(&self, parts: &[Part], branch: &str) -> Result<Base, Error> {
+        let fetched = self.fetch(branch, None).await;
         let (outcome, stop) = fetched.map_err(|source| Error::Fetch {
-            branch: branch.clone(),
+            branch: branch.to_owned(),
             source,
         })?;
-        let Outcome::Fetched(checkout) = outcome else {
-            return Err(Error::Abandoned); // it is asked for without a revision that is known
-        };
-        let Checkout { resolved, pack, .. } = *checkout;
-        let base = resolved.commit;
-        let (task, path) = (task.clone(), place.path.clone());
-        let waiting = stop.when_dropped();
-        let making = tokio::task::spawn_blocking(move || make(&task, &path, base, &pack));
-        let made = making.await.map_err(|_| Error::Abandoned)??;
-        waiting.disarm();
-        let Some(commit) = made else {
-            return Ok(Done {
-                commit: base.to_string(),
-                is_new: false,
-            });
-        };
+        match outcome {
+            Outcome::Fetched(checkout) => edit_in(parts, *checkout, &stop).await,
+            Outcome::Unchanged(_) => Err(Error::Abandoned), // it is asked for without a revision that is known
+        }
+    }
+
+    /// Pushes a commit to a branch, or removes that.
+    pub(crate) async fn push(
+        &self,
+        branch: &str,
+        from: Option<ObjectId>,
+        commit: Option<&Commit>,
+    ) -> Result<(), push::Error> {
         let step = Move {
             reference: format!("refs/heads/{branch}"),
-            from: Some(base),
-            to: Some(commit.id),
+            from,
+            to: commit.map(|commit| commit.id),
         };
-        match branch::push(remotes, repository.timeout, step, commit.objects, &[]).await {
-            Ok(()) => {
-                return Ok(Done {
-                    commit: commit.id.to_string(),
-                    is_new: true,
-                });
-            }
-            Err(error) if error.is_moved() => {
-                tracing::info!("branch '{branch}' was changed in the meantime, attempt {attempt}");
-                races::pause().await;
-            }
-            Err(source) => {
-                return Err(Error::Push {
-                    branch: branch.clone(),
-                    source,
-                });
+        let objects = commit.map(|commit| commit.objects.clone()).unwrap_or_default();
+        let place::Repository { remotes, timeout, .. } = self.repository;
+        branch::push(remotes, *timeout, step, objects, &[]).await
+    }
+
+    /// Makes a commit over a base, on a blocking thread.
+    pub(crate) async fn write(&self, author: Person, base: Base, message: String) -> Result<Commit, Error> {
+        let edit = Edit {
+            parent: base.commit,
+            contents: base.edited.contents,
+            author,
+            message,
+            key: None,
+        };
+        let writing = tokio::task::spawn_blocking(move || edit.write(&base.pack));
+        Ok(writing.await.map_err(|_| Error::Abandoned)??)
+    }
+
+    /// Commits to the branch, all targets that can be changed at once.
+    async fn commit(&self, parts: &[Part]) -> Vec<Result<Done, Error>> {
+        let branch = &self.repository.branch;
+        let writers = &self.context.writers;
+        let _turn = writers.turn(self.repository.remotes.url.as_str(), branch).await;
+        for attempt in 1..=races::MAX_TRIES {
+            match self.try_commit(parts).await {
+                Err(Error::Push { source, .. }) if source.is_moved() => {
+                    tracing::info!("branch '{branch}' was changed in the meantime, attempt {attempt}");
+                    races::pause().await;
+                }
+                Err(error) => return all_failed(parts, &error),
+                Ok(done) => return done,
             }
         }
+        all_failed(parts, &Error::Races(branch.clone()))
     }
-    Err(Error::Races(branch.clone()))
+
+    async fn try_commit(&self, parts: &[Part]) -> Result<Vec<Result<Done, Error>>, Error> {
+        let branch = &self.repository.branch;
+        let mut base = self.edit_all(parts, branch).await?;
+        let (parent, changed) = (base.commit, std::mem::take(&mut base.changed));
+        let is_new = !base.edited.contents.is_empty();
+        let mut commit = parent;
+        if let Some(first) = parts.first().filter(|_| is_new) {
+            let targets = parts.iter().zip(&changed).filter(|(_, changed)| changed.is_ok());
+            let targets = targets.map(|(part, _)| part.task.namespace.as_str());
+            let message = first.task.message(&targets.collect::<Vec<_>>(), &base.edited);
+            let made = self.write(first.task.author.clone(), base, message).await?;
+            let pushed = self.push(branch, Some(parent), Some(&made)).await;
+            pushed.map_err(|source| Error::Push {
+                branch: branch.clone(),
+                source,
+            })?;
+            commit = made.id;
+        }
+        let done = changed.into_iter().map(|changed| {
+            changed.map(|()| Done::Committed {
+                commit: commit.to_string(),
+                is_new,
+            })
+        });
+        Ok(done.collect())
+    }
 }
 
-/// Makes the commit; None if the files have all values.
-fn make(task: &Task, path: &str, base: git_client::ObjectId, pack: &Pack) -> Result<Option<Commit>, Error> {
-    let (contents, lines) = edit(task, path, &yaml_files(path, pack)?)?;
-    if contents.is_empty() {
-        return Ok(None);
-    }
-    let edit = Edit {
-        parent: base,
-        contents,
-        author: task.author.clone(),
-        message: task.message(&lines),
-        key: None,
-    };
-    Ok(Some(edit.write(pack)?))
+/// The same failure for each.
+fn all_failed(parts: &[Part], error: &Error) -> Vec<Result<Done, Error>> {
+    let problem = error_chain::chain(error);
+    parts.iter().map(|_| Err(Error::Way(problem.clone()))).collect()
 }
 
-/// The files of YAML below a folder.
-fn yaml_files(folder: &str, pack: &Pack) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let is_within = |path: &str| folder.is_empty() || below(path, folder).is_some();
-    let mut found = Vec::new();
-    pack.walk(|entry| match entry.kind {
-        Node::Directory => {
-            Ok(is_within(entry.path) || entry.path == folder || below(folder, entry.path).is_some())
-        }
-        Node::File { .. } if is_within(entry.path) && is_yaml(entry.path) => {
-            found.push((entry.path.to_owned(), entry.id));
-            Ok(false)
-        }
-        _ => Ok::<_, pack::Error>(false),
-    })?;
-    let mut files = Vec::new();
-    for (path, id) in found {
-        let mut content = Vec::new();
-        // A file that is too large holds no manifest that people write.
-        if pack
-            .read_blob(id, yaml_setters::MAX_FILE as u64, &mut content)
-            .is_ok()
-        {
-            files.push((path, content));
-        }
-    }
-    Ok(files)
+/// The base of one target, if that could be changed.
+fn single(mut base: Base) -> Result<Base, Error> {
+    base.changed.pop().unwrap_or(Err(Error::Abandoned)).map(|()| base)
 }
 
-/// What is set without a marker in the manifest of one application. Names of setters are those of the fields.
-fn unmarked(app: &AppReference, fields: &[(Field, String)], namespace: &str) -> Unmarked {
-    let mut unmarked = Unmarked {
-        values: app.kind == AppKind::HelmRelease,
-        kustomizations: app.kind == AppKind::Kustomization,
-        object: Some(Subject {
-            group: match app.kind {
-                AppKind::HelmRelease => "helm.toolkit.fluxcd.io".to_owned(),
-                AppKind::Kustomization => "kustomize.toolkit.fluxcd.io".to_owned(),
-            },
-            kind: app.kind.as_str().to_owned(),
-            name: app.name.clone(),
-            namespace: namespace.to_owned(),
-        }),
-        ..Unmarked::default()
-    };
-    for (field, value) in fields {
-        let setter = field.to_string();
-        match field {
-            Field::Chart => unmarked.fields.push(yaml_setters::Field {
-                setter,
-                path: ["spec", "chart", "spec", "version"].map(str::to_owned).to_vec(),
-                value: value.clone(),
-            }),
-            Field::Image(name) => {
-                let (tag, digest) = tag_and_digest(value);
-                unmarked.images.push(Image {
-                    setter,
-                    name: name.clone(),
-                    tag: tag.to_owned(),
-                    digest: digest.to_owned(),
-                });
-            }
+/// Sets the values of targets in the files of a checkout. One that cannot be changed leaves the others unhurt.
+async fn edit_in(parts: &[Part], checkout: Checkout, stop: &Stop) -> Result<Base, Error> {
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|part| (part.path.clone(), part.task.clone()))
+        .collect();
+    let waiting = stop.when_dropped();
+    let editing = tokio::task::spawn_blocking(move || {
+        let Checkout { resolved, pack, .. } = checkout;
+        let (mut edited, mut changed) = (Edited::default(), Vec::new());
+        for (path, task) in &parts {
+            let one = edit::edit_below(task, path, &pack, &edited);
+            changed.push(one.map(|one| edited.add(one)).map_err(Error::Edit));
         }
-    }
-    unmarked
+        Base {
+            commit: resolved.commit,
+            revision: resolved.revision,
+            pack,
+            edited,
+            changed,
+        }
+    });
+    let base = editing.await.map_err(|_| Error::Abandoned)?;
+    waiting.disarm();
+    Ok(base)
 }
-
-/// Sets the values in the files below a folder. Returns the files that change, and a line for each change. Pure.
-fn edit(task: &Task, path: &str, files: &[(String, Vec<u8>)]) -> Result<(Changes, BTreeSet<String>), Error> {
-    let setters = task.setters();
-    let marker = task.marker();
-    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
-    let mut lines = BTreeSet::new();
-    for (app, fields) in &task.apps {
-        let unmarked = unmarked(app, fields, &task.namespace);
-        // Files by field; those of markers count for all that the marker may mean.
-        let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-        let mut marked = BTreeSet::new();
-        for (file, content) in files {
-            let content = texts
-                .get(file.as_str())
-                .map_or(content.as_slice(), |text| text.as_bytes());
-            if !yaml_setters::may_have_markers(content, MARKER) && !unmarked.may_be_in(content) {
-                continue;
-            }
-            let Ok(text) = std::str::from_utf8(content) else {
-                continue;
-            };
-            let updated = match yaml_setters::update_with(text, MARKER, &setters, &unmarked) {
-                Ok(updated) => updated,
-                Err(error) => {
-                    return Err(Error::File {
-                        file: file.clone(),
-                        line: error.line,
-                        problem: error.problem,
-                    });
-                }
-            };
-            for one in &updated.markers {
-                use yaml_setters::Outcome::{Changed, Misplaced, UnknownSetter, UpToDate};
-                match one.outcome {
-                    Changed | UpToDate if setters.contains_key(&one.setter) => {
-                        marked.insert(one.setter.clone());
-                    }
-                    Changed | UpToDate => drop(found.entry(one.setter.clone()).or_default().insert(file)),
-                    Misplaced(problem) => {
-                        return Err(Error::File {
-                            file: file.clone(),
-                            line: one.line,
-                            problem: problem.to_owned(),
-                        });
-                    }
-                    // Those of other environments and pipelines.
-                    UnknownSetter => {}
-                }
-            }
-            let said = updated.changes.iter();
-            lines.extend(said.map(|change| {
-                let object = &change.object;
-                format!(
-                    "- {file}: {}/{}: {} -> {}",
-                    object.kind, object.name, change.old, change.new
-                )
-            }));
-            if let Some(text) = updated.text {
-                texts.insert(file, text);
-            }
-        }
-        for (field, _) in fields {
-            let name = field.to_string();
-            let is_marked = match field {
-                Field::Chart => marked.contains(&marker) || marked.contains(&format!("{marker}:chart")),
-                Field::Image(image) => {
-                    let base = format!("{marker}:{image}");
-                    let has = |end: &str| marked.contains(&format!("{base}{end}"));
-                    has("")
-                        || has(":tag")
-                        || has(":digest")
-                        || (fields.len() == 1 && marked.contains(&marker))
-                }
-            };
-            let files = found
-                .get(&name)
-                .map(|files| files.iter().copied().collect::<Vec<_>>());
-            let named = format!("{}/{}: {name}", app.kind.as_str(), app.name);
-            let marker = match field {
-                Field::Chart => marker.clone(),
-                Field::Image(image) => format!("{marker}:{image}:tag"),
-            };
-            match files.as_deref() {
-                _ if is_marked => {}
-                Some([_]) => {}
-                Some(several) => {
-                    return Err(Error::Ambiguous {
-                        field: named,
-                        files: several.join(", "),
-                        marker,
-                    });
-                }
-                None => {
-                    return Err(Error::NotFound {
-                        path: path.to_owned(),
-                        field: named,
-                        marker,
-                    });
-                }
-            }
-        }
-    }
-    let contents = texts.into_iter();
-    let contents = contents.map(|(file, text)| (file.to_owned(), Some(text.into_bytes())));
-    Ok((contents.collect(), lines))
-}
-
-#[cfg(test)]
-mod tests;

@@ -17,6 +17,7 @@ use remote_access::identity::Identities;
 use transport::http;
 
 use crate::app::{App, Facts};
+use crate::failures::Failures;
 
 /// Context that all reconciles share. Holds credentials of no object.
 pub(crate) struct Context {
@@ -32,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) ssh_algorithms: Algorithms,
     pub(crate) workshop: Workshop,
     pub(crate) writers: Writers,
+    pub(crate) failures: Failures,
+    pub(crate) jitter_percentage: u8,
 }
 
 impl Context {

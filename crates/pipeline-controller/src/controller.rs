@@ -22,6 +22,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::context::Context;
+use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
 use crate::reconcile::{self, reconcile};
 
@@ -76,6 +77,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             packs: git_pack::Memory::default(),
         },
         writers: Writers::default(),
+        failures: Failures::default(),
+        jitter_percentage: flags.common.jitter.interval_jitter_percentage,
     });
     let tokens = context.identities.clone();
     kit.metrics.token_cache(move || tokens.token_cache());

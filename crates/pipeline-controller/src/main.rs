@@ -4,9 +4,13 @@ mod app;
 mod change;
 mod context;
 mod controller;
+mod edit;
+mod failures;
 mod flags;
+mod gates;
 mod observe;
 mod place;
+mod proposal;
 mod reconcile;
 mod status;
 

@@ -12,7 +12,10 @@ use promotion::values::values;
 use crate::context::Context;
 
 /// ServiceAccount whose rights count where the pipeline names none.
-const DEFAULT_ACCOUNT: &str = "default";
+pub(crate) const DEFAULT_ACCOUNT: &str = "default";
+
+/// Bytes that the applications of one target may carry: releases stand in the status.
+const MAX_CARRIED: usize = 32 * 1024;
 
 /// Looks at all targets: a list for each environment.
 pub(crate) async fn targets(pipeline: &Pipeline, context: &Context) -> Vec<Vec<Seen>> {
@@ -30,6 +33,7 @@ pub(crate) async fn targets(pipeline: &Pipeline, context: &Context) -> Vec<Vec<S
 }
 
 async fn one(pipeline: &Pipeline, namespace: &str, owner: &Owner, context: &Context) -> Seen {
+    let mut size = 0;
     let mut seen = Seen {
         values: Values::new(),
         health: Health::Ready,
@@ -40,14 +44,27 @@ async fn one(pipeline: &Pipeline, namespace: &str, owner: &Owner, context: &Cont
             Err(problem) => Health::Unknown(problem),
             Ok(()) => match context.app(app.kind, &ObjectKey::new(namespace, &*app.name)) {
                 Some(facts) => {
-                    seen.values
-                        .extend(values(app, &facts.fields, &pipeline.spec.carry));
+                    let carried = values(app, &facts.fields, &pipeline.spec.carry);
+                    size += carried
+                        .iter()
+                        .map(|(field, value)| field.len() + value.len())
+                        .sum::<usize>();
+                    seen.values.extend(carried);
                     facts.health
                 }
                 None => Health::Unknown(format!("there is no {} in namespace {namespace}", named(app))),
             },
         };
+        let is_unknown = matches!(health, Health::Unknown(_));
         seen.health = worse(seen.health, health, app);
+        if is_unknown {
+            break;
+        }
+        if size > MAX_CARRIED {
+            let problem = format!("it carries more than {MAX_CARRIED} bytes: .spec.carry says what is meant");
+            seen.health = Health::Unknown(problem);
+            break;
+        }
     }
     seen
 }

@@ -4,7 +4,7 @@
 
 use api::delivery::{AppKind, AppReference, Pipeline};
 use api::source::{GitRepository, Source as _};
-use controller_kit::{ObjectKey, access_from};
+use controller_kit::{ObjectKey, access_from, check_name};
 use kube::ResourceExt as _;
 use remote_access::error::ReadError;
 use remote_access::git::{self, Remotes, Ways};
@@ -50,6 +50,9 @@ pub(crate) enum Error {
         /// The namespace of the pipeline.
         namespace: String,
     },
+    /// No namespace is called so.
+    #[error("{0}")]
+    Name(String),
     /// The repository cannot be read.
     #[error("GitRepository {0}")]
     Read(ObjectKey, #[source] Box<ReadError>),
@@ -123,6 +126,8 @@ pub(crate) fn find(
 
 /// Reads a repository that a pipeline of a namespace changes, with the credentials of its GitRepository.
 pub(crate) async fn open(key: &ObjectKey, namespace: &str, context: &Context) -> Result<Repository, Error> {
+    // Namespaces in references are a tenant's text, and become a part of a path.
+    check_name(&key.namespace).map_err(Error::Name)?;
     let reader = context.reader(&key.namespace);
     let source = reader.object::<GitRepository>(&key.name).await;
     let not_allowed = || Error::NotAllowed {

@@ -1,6 +1,6 @@
 //! One reconcile of a Pipeline: observe, plan, record what is begun, change Git, record what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,33 +8,40 @@ use api::delivery::{Pipeline, PipelineSpec, PipelineStatus, TargetChange};
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
 use controller_kit::record::Unrecorded;
+use controller_kit::runtime::requested_at;
 use controller_kit::{ObjectKey, pace};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use promotion::check;
 use promotion::decisions::{self, Decisions};
-use promotion::observe::{Health, Seen, begin, observe};
-use promotion::plan::{Plan, Situation, Step, plan};
+use promotion::observe::{Health, Seen, begin, observe, time};
+use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
-use crate::change::{self, Task};
+use crate::change::{self, Done};
 use crate::context::Context;
+use crate::edit::Task;
+use crate::failures::AGAIN;
+use crate::gates::Gates;
 use crate::{observe as look, status};
 
 /// Annotations of a Pipeline that say what may be promoted.
 pub(crate) const ANNOTATIONS: [&str; 2] = [decisions::HOLDS, decisions::APPROVALS];
 /// Reason of the event for each promotion, as Weave's controller has it.
 const PROMOTE: &str = "Promote";
-/// A change that could not be made is tried again after this.
-const AGAIN: Duration = Duration::from_secs(60);
+/// How often a forge is asked, if the spec does not say.
+const INTERVAL: Duration = Duration::from_secs(5 * 60);
 /// Plans in one reconcile: each time a change could not be made, the others may go on.
 const MAX_PLANS: usize = 100;
 
 /// Promotes what is due.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
     let pipelines = &context.pipelines;
+    let forget = |object: Option<&Pipeline>| {
+        let uid = object.and_then(|object| object.metadata.uid.as_deref());
+        context.failures.forget(uid.unwrap_or_default());
+    };
     pipelines
-        .reconcile(&key, |_| {}, |object| promote(object, &context))
+        .reconcile(&key, forget, |object| promote(object, &context))
         .await
 }
 
@@ -59,7 +66,15 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let seen = look::targets(&object, context).await;
     let before = object.status.clone().unwrap_or_default();
     let mut next = observe(&spec, &seen, &before, Timestamp::now());
+    let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
+    let owner = (
+        object.uid().unwrap_or_default(),
+        object.metadata.generation,
+        requested_at(&*object).map(str::to_owned),
+    );
     let mut refused = BTreeMap::new();
+    let mut open = BTreeSet::new();
+    let mut again: Option<Timestamp> = None;
     let mut last = Plan::default();
     for _ in 0..MAX_PLANS {
         let now = Timestamp::now();
@@ -67,29 +82,51 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
             spec: &spec,
             status: &next,
             decisions: &decisions,
-            gates: &(),
+            gates: &gates,
             refused: &refused,
+            open: &open,
             now,
         });
         if last.steps.is_empty() {
             break;
         }
+        let failed = last.steps.iter().filter_map(|step| {
+            let problem = context.failures.get(&owner, change_of(*step))?;
+            Some(((step.environment, step.target), problem))
+        });
+        let failed: Vec<_> = failed.collect();
+        if !failed.is_empty() {
+            refused.extend(failed);
+            continue;
+        }
         // What is begun is recorded first: a process that is killed in between does not forget it.
         let begun = next.clone();
         for step in &last.steps {
-            begin(&mut next, step.environment, step.target, made(*step, None, now));
+            begin(&mut next, step.environment, step.target, made(*step, now));
         }
         object = pipelines.write(object, &next).await?;
-        for step in &last.steps {
-            match carry_out(*step, &object, &next, context).await {
-                Ok(commit) => {
-                    let change = made(*step, Some(commit), now);
-                    begin(&mut next, step.environment, step.target, change);
+        // Those of one environment and release go together.
+        let together =
+            |one: &Step, next: &Step| (one.environment, one.release) == (next.environment, next.release);
+        for steps in last.steps.chunk_by(together) {
+            let done = carry_out(steps, &object, &next, context).await;
+            for (step, done) in steps.iter().zip(done) {
+                let mut change = made(*step, now);
+                match done {
+                    Ok(Done::Committed { commit, .. }) => change.commit = Some(commit),
+                    Ok(Done::Proposed(proposal)) => {
+                        open.insert((step.environment, step.target));
+                        change.pull_request = Some(proposal.line);
+                        again = again.into_iter().chain(proposal.again).min();
+                    }
+                    Err(problem) => {
+                        context.failures.put(&owner, change_of(*step), &problem);
+                        take_back(&mut next, &begun, *step);
+                        refused.insert((step.environment, step.target), problem);
+                        continue;
+                    }
                 }
-                Err(problem) => {
-                    take_back(&mut next, &begun, *step);
-                    refused.insert((step.environment, step.target), problem);
-                }
+                begin(&mut next, step.environment, step.target, change);
             }
         }
     }
@@ -103,11 +140,20 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let now = Timestamp::now();
     let status = status::concluded(&object, next, &last.waits, &problems, now);
     pipelines.write(object, &status).await?;
-    let outcome = match refused.is_empty() {
-        true => Outcome::Done,
-        false => Outcome::After(AGAIN),
+    let outcome = match (refused.is_empty(), open.is_empty()) {
+        (false, _) => Outcome::After(AGAIN),
+        // How pull requests and gates stand is asked for.
+        (true, is_none_open) if !is_none_open || gates.is_polled => {
+            let interval = spec
+                .interval
+                .as_ref()
+                .map_or(INTERVAL, |interval| interval.to_std());
+            pace::after(interval, context.jitter_percentage)
+        }
+        (true, _) => Outcome::Done,
     };
-    Ok(pace::by(outcome, last.again, now))
+    let again = again.into_iter().chain(last.again).min();
+    Ok(pace::by(outcome, again, now))
 }
 
 /// The spec, with the pipeline's namespace where a target names none.
@@ -132,11 +178,17 @@ fn unreadable(seen: &[Vec<Seen>], spec: &PipelineSpec) -> Vec<String> {
     unknown.collect()
 }
 
-fn made(step: Step, commit: Option<String>, now: Timestamp) -> TargetChange {
+/// What a failure is remembered by.
+fn change_of(step: Step) -> (usize, usize, u64) {
+    (step.environment, step.target, step.release)
+}
+
+fn made(step: Step, now: Timestamp) -> TargetChange {
     TargetChange {
         release: step.release,
-        commit,
-        at: Some(Time(now.round(jiff::Unit::Second).unwrap_or(now))),
+        commit: None,
+        pull_request: None,
+        at: Some(time(now)),
     }
 }
 
@@ -151,47 +203,115 @@ fn take_back(status: &mut PipelineStatus, before: &PipelineStatus, step: Step) {
     }
 }
 
-/// Has the manifests of a target changed. Returns the commit.
+/// Has the manifests of targets of one environment changed, or the change proposed. Returns what came of each.
 async fn carry_out(
-    step: Step,
+    steps: &[Step],
     object: &Pipeline,
     status: &PipelineStatus,
     context: &Context,
-) -> Result<String, String> {
-    let environment = &object.spec.environments[step.environment];
-    let target = &status.environments[step.environment].targets[step.target];
+) -> Vec<Result<Done, String>> {
+    let Some(first) = steps.first() else {
+        return Vec::new();
+    };
+    let number = first.release;
+    let (spec, seen) = (
+        &object.spec.environments[first.environment],
+        &status.environments[first.environment],
+    );
     let mut releases = status.releases.iter();
-    let release = releases.find(|release| release.number == step.release);
-    let release = release.ok_or_else(|| format!("release {} is not known any more", step.release))?;
-    let task = Task::new(object, &environment.name, &target.name, release, context);
-    let done = change::carry_out(&task, object, context).await;
-    let pipelines = &context.pipelines;
-    let number = release.number;
-    match done {
-        Ok(done) => {
-            if done.is_new {
-                let short = done.commit.get(..7).unwrap_or(&done.commit);
-                let text = format!(
-                    "release {number} goes into {} ({}) by commit {short}",
-                    environment.name, target.name
-                );
-                let metadata = [
-                    ("environment".to_owned(), environment.name.clone()),
-                    ("version".to_owned(), number.to_string()),
-                    ("commit".to_owned(), done.commit.clone()),
-                ];
-                pipelines.publish_with(object, Severity::Info, PROMOTE, &text, BTreeMap::from(metadata));
-            }
-            Ok(done.commit)
-        }
-        Err(error) => {
-            let problem = error_chain::chain(&error);
-            let text = format!(
-                "release {number} did not go into {} ({}): {problem}",
-                environment.name, target.name
-            );
-            pipelines.publish(object, Severity::Error, PROMOTE, &text);
-            Err(problem)
-        }
+    let Some(release) = releases.find(|release| release.number == number) else {
+        let problem = format!("release {number} is not known any more");
+        return steps.iter().map(|_| Err(problem.clone())).collect();
+    };
+    let tasks = steps.iter().map(|step| {
+        let target = &seen.targets[step.target];
+        Task::new(object, &spec.name, &target.name, release, context)
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let others = status.environments.iter().flat_map(|one| &one.targets);
+    let open = others
+        .filter(|target| target.change.as_ref().is_some_and(is_proposed))
+        .count();
+    let own = steps
+        .iter()
+        .filter_map(|step| seen.targets[step.target].change.as_ref());
+    let own = own.filter(|change| is_proposed(change)).count();
+    let done = change::carry_out(&tasks, object, open - own, context).await;
+    for (environment, said) in said(&tasks, &done) {
+        publish(object, environment, number, &said, context);
     }
+    done
+}
+
+/// A text for each commit, each pull request that was touched and each failure, with the commit; none for what was there.
+fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, Said)> {
+    let mut all: Vec<(&str, Said)> = Vec::new();
+    for (task, done) in tasks.iter().zip(done) {
+        let said = match done {
+            Ok(Done::Committed { is_new: false, .. }) => continue,
+            Ok(Done::Committed { commit, .. }) => {
+                // Targets that one commit changed are told of together.
+                let known = all
+                    .iter_mut()
+                    .find(|(_, said)| said.commit.as_ref() == Some(commit));
+                if let Some((_, known)) = known {
+                    known.targets.push(task.namespace.clone());
+                    continue;
+                }
+                Said {
+                    commit: Some(commit.clone()),
+                    ..Said::default()
+                }
+            }
+            Ok(Done::Proposed(proposal)) => match &proposal.event {
+                Some(event) => Said {
+                    event: event.clone(),
+                    ..Said::default()
+                },
+                None => continue,
+            },
+            Err(problem) => Said {
+                problem: Some(problem.clone()),
+                ..Said::default()
+            },
+        };
+        let targets = vec![task.namespace.clone()];
+        all.push((&task.environment, Said { targets, ..said }));
+    }
+    all
+}
+
+/// What an event is about.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    targets: Vec<String>,
+    commit: Option<String>,
+    event: String,
+    problem: Option<String>,
+}
+
+fn publish(object: &Pipeline, environment: &str, number: u64, said: &Said, context: &Context) {
+    let place = format!("{environment} ({})", said.targets.join(", "));
+    let (severity, text) = match (&said.problem, &said.commit) {
+        (Some(problem), _) => {
+            let text = format!("release {number} did not go into {place}: {problem}");
+            (Severity::Error, text)
+        }
+        (None, Some(commit)) => {
+            let short = commit.get(..7).unwrap_or(commit);
+            (
+                Severity::Info,
+                format!("release {number} goes into {place} by commit {short}"),
+            )
+        }
+        (None, None) => (Severity::Info, said.event.clone()),
+    };
+    let mut metadata = BTreeMap::from([
+        ("environment".to_owned(), environment.to_owned()),
+        ("version".to_owned(), number.to_string()),
+    ]);
+    metadata.extend(said.commit.clone().map(|commit| ("commit".to_owned(), commit)));
+    context
+        .pipelines
+        .publish_with(object, severity, PROMOTE, &text, metadata);
 }

@@ -15,6 +15,8 @@ pub(crate) const INVALID_SPEC: &str = "InvalidSpec";
 pub(crate) const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 /// Texts of one environment.
 const MAX_WAITS: usize = 10;
+/// Characters of the line about all environments.
+const MAX_SUMMARY: usize = 4000;
 /// Characters of one.
 const MAX_WAIT: usize = 500;
 
@@ -79,7 +81,11 @@ fn settle(pipeline: &Pipeline, status: &mut PipelineStatus, ready: Fact, now: Ti
 /// Where the releases are, in one line.
 fn summary(status: &PipelineStatus) -> String {
     let environments = status.environments.iter().map(one);
-    environments.collect::<Vec<_>>().join("; ")
+    let text = environments.collect::<Vec<_>>().join("; ");
+    match text.char_indices().nth(MAX_SUMMARY) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 fn one(environment: &EnvironmentStatus) -> String {

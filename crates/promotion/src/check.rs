@@ -2,8 +2,15 @@
 
 use api::delivery::PipelineSpec;
 
+/// Targets of one pipeline: for each, the API server is asked what its owner may see.
+const MAX_TARGETS: usize = 200;
+
 /// Returns what keeps a pipeline from working.
 pub fn problem(spec: &PipelineSpec) -> Option<String> {
+    let targets: usize = spec.environments.iter().map(|one| one.targets.len()).sum();
+    if targets > MAX_TARGETS {
+        return Some(format!("it has {targets} targets, and may have {MAX_TARGETS}"));
+    }
     for (at, environment) in spec.environments.iter().enumerate() {
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
         if let Some(unknown) = spec.needs(at).iter().find(|need| !is_there(need)) {
@@ -87,6 +94,8 @@ mod tests {
         // The first needs the second, which needs the first by default.
         let default = json!([environment("a", &["b"]), {"name": "b", "targets": []}]);
         assert_eq!(found(&default).unwrap(), "environments need each other: a, b");
+        let many = json!([{"name": "a", "targets": vec![json!({}); MAX_TARGETS + 1]}]);
+        assert_eq!(found(&many).unwrap(), "it has 201 targets, and may have 200");
         let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
         let said = "environment 'b' needs 'dev', which is no environment";
         assert_eq!(found(&unknown).unwrap(), said);

@@ -3,10 +3,11 @@
 use api::delivery::{
     Environment, EnvironmentStatus, PipelineSpec, PipelineStatus, Release, TargetChange, TargetStatus,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::Values;
+use crate::plan::is_proposed;
 use crate::values::digest;
 
 /// Releases that are kept besides those in use.
@@ -36,9 +37,10 @@ pub struct Seen {
     pub health: Health,
 }
 
-/// The time as statuses have it.
-pub(crate) fn time(now: Timestamp) -> Time {
-    Time(now.round(jiff::Unit::Second).unwrap_or(now))
+/// The time as statuses have it, in whole seconds: not before it was, so that nothing soaks for too short.
+pub fn time(now: Timestamp) -> Time {
+    let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
+    Time(now.round(up).unwrap_or(now))
 }
 
 /// How long a release must be healthy in an environment before it goes on.
@@ -96,7 +98,14 @@ pub fn begin(status: &mut PipelineStatus, environment: usize, target: usize, cha
     environment.entering = Some(change.release);
     if let Some(target) = environment.targets.get_mut(target) {
         target.newest = target.newest.max(Some(change.release));
-        target.change = Some(change);
+        // What is begun again began before.
+        let is_again = target.change.as_ref().is_some_and(|known| {
+            known.release == change.release && known.commit.is_none() && change.commit.is_none()
+        });
+        match &mut target.change {
+            Some(known) if is_again => known.pull_request = change.pull_request.or(known.pull_request.take()),
+            known => *known = Some(change),
+        }
     }
 }
 
@@ -174,7 +183,7 @@ fn environment_status(
         passed.retain(|passed| !is_lost(*passed));
     }
     if let (Some(release), Some(since)) = (release, &healthy_since)
-        && now.duration_since(since.0) >= soak(environment)
+        && (soak(environment).is_zero() || now.duration_since(since.0) >= soak(environment))
         && !passed.contains(&release)
     {
         passed.push(release);
@@ -218,10 +227,12 @@ fn target_status(
     let mut change = before.change.clone();
     if let Some(made) = &change {
         let has_arrived = release == Some(made.release);
-        let is_late = made
-            .at
-            .as_ref()
-            .is_none_or(|at| now.duration_since(at.0) >= timeout);
+        // A pull request waits for people.
+        let is_late = !is_proposed(made)
+            && made
+                .at
+                .as_ref()
+                .is_none_or(|at| now.duration_since(at.0) >= timeout);
         if is_late && !(has_arrived && is_ready) {
             let text = format!("release {} is not healthy after {timeout:#}", made.release);
             message = Some(match message {

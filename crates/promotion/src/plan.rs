@@ -1,10 +1,11 @@
 //! What is due: which release goes into which target now, and what the others wait for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::delivery::{
-    Environment, EnvironmentStatus, OnFailure, PipelineSpec, PipelineStatus, Release, TargetStatus,
+    Environment, EnvironmentStatus, OnFailure, PipelineSpec, PipelineStatus, Release, TargetChange,
+    TargetStatus,
 };
 use change_policy::window::{self, Gate};
 use jiff::Timestamp;
@@ -86,6 +87,8 @@ pub struct Situation<'a> {
     pub gates: &'a dyn Gates,
     /// Targets, by environment and index, for which no change could be made a moment ago, and why.
     pub refused: &'a BTreeMap<(usize, usize), String>,
+    /// Targets, by environment and index, whose pull request was found open a moment ago.
+    pub open: &'a BTreeSet<(usize, usize)>,
     /// The time.
     pub now: Timestamp,
 }
@@ -155,10 +158,10 @@ fn late<'a>(
     status: &'a EnvironmentStatus,
 ) -> impl Iterator<Item = Timestamp> + 'a {
     let timeout = timeout(environment);
-    let changes = status
-        .targets
-        .iter()
-        .filter_map(|target| target.change.as_ref()?.at.as_ref());
+    let changes = status.targets.iter().filter_map(|target| {
+        let change = target.change.as_ref()?;
+        change.at.as_ref().filter(|_| !is_proposed(change))
+    });
     changes.filter_map(move |at| at.0.checked_add(timeout).ok())
 }
 
@@ -169,6 +172,20 @@ fn has_passed(status: &EnvironmentStatus, release: u64) -> bool {
         .iter()
         .filter(|target| target.release == Some(release));
     status.passed.contains(&release) && having.all(|target| target.ready)
+}
+
+/// Returns whether a release is in a target or on its way into one. A pull request that waits is neither.
+fn is_in(status: &EnvironmentStatus, release: u64) -> bool {
+    status.targets.iter().any(|target| {
+        let change = target.change.as_ref().filter(|change| change.release == release);
+        let is_coming = change.is_some_and(|change| !is_proposed(change));
+        target.release == Some(release) || is_coming
+    })
+}
+
+/// Returns whether a change waits in a pull request.
+pub fn is_proposed(change: &TargetChange) -> bool {
+    change.commit.is_none() && change.pull_request.is_some()
 }
 
 /// Returns whether a target has begun with a release, and it came to nothing.
@@ -213,7 +230,8 @@ impl<'a> Situation<'a> {
 
     fn candidate(&self, index: usize) -> Option<&'a Release> {
         let environment = self.spec.environments.get(index)?;
-        let entering = self.status.environments.get(index)?.entering;
+        let status = self.status.environments.get(index)?;
+        let entering = status.entering.filter(|release| is_in(status, *release));
         let mut ready = self.wanted(index);
         ready.retain(|release| self.has_passed_all(index, release));
         let is_held = |release: &Release| {
@@ -230,14 +248,28 @@ impl<'a> Situation<'a> {
     /// Has changes made that were begun, and of which it is not known whether they were: the process may have been killed.
     fn finish(&self, index: usize, steps: &mut Vec<Step>) -> Vec<Wait> {
         let mut waits = Vec::new();
-        let name = &self.spec.environments[index].name;
+        let environment = &self.spec.environments[index];
         for (at, target) in self.status.environments[index].targets.iter().enumerate() {
             let Some(change) = target.change.as_ref().filter(|change| change.commit.is_none()) else {
                 continue;
             };
+            if self.open.contains(&(index, at)) {
+                let proposed = change.pull_request.iter();
+                waits.extend(proposed.map(|text| Wait::new(format!("{}: {text}", target.name))));
+                continue;
+            }
             let release = change.release;
-            if let Some(hold) = self.decisions.hold(name, release, self.now) {
-                waits.push(Wait::new(format!("{}: release {release} is {hold}", target.name)));
+            let mut releases = self.status.releases.iter();
+            let closed = match releases.find(|known| known.number == release) {
+                Some(known) => self.closed(environment, known),
+                None => Vec::new(),
+            };
+            if !closed.is_empty() {
+                let closed = closed.into_iter().map(|wait| Wait {
+                    cause: format!("{}: {}", target.name, wait.cause),
+                    ..wait
+                });
+                waits.extend(closed);
             } else if let Some(message) = self.refused.get(&(index, at)) {
                 waits.push(Wait::new(format!("{}: {message}", target.name)));
             } else {
@@ -277,8 +309,20 @@ impl<'a> Situation<'a> {
             if target.newest >= Some(number) {
                 continue;
             }
+            // A pull request that is still open, or whose release is held, is made one for the newer release.
+            let proposed = target.change.as_ref().filter(|change| is_proposed(change));
+            let is_replaced = proposed.is_some_and(|change| {
+                let hold = self.decisions.hold(&environment.name, change.release, self.now);
+                self.open.contains(&(index, at)) || hold.is_some()
+            });
             if let Some(message) = refused(at) {
                 waits.push(Wait::new(format!("{}: {message}", target.name)));
+            } else if is_replaced {
+                steps.push(Step {
+                    environment: index,
+                    target: at,
+                    release: number,
+                });
             } else if let Some(change) = &target.change {
                 let cause = format!("{}: release {} is on its way", target.name, change.release);
                 waits.push(Wait::new(cause));

@@ -1,6 +1,6 @@
 //! What the planner promises (ADR 21), over random histories of deployments, failures, holds and killed processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::delivery::{
     AppKind, AppReference, Environment, OnFailure, PipelineSpec, PipelineStatus, Rollout, Target,
@@ -24,18 +24,20 @@ struct Shape {
     soak: u8,
     max_concurrent: Option<u32>,
     stops: bool,
+    proposes: bool,
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
     let needs = proptest::collection::vec(0usize..4, 1..3);
     let most = proptest::option::of(1u32..3);
-    (needs, 1usize..4, 0u8..6, most, any::<bool>()).prop_map(
-        |(needs, targets, soak, max_concurrent, stops)| Shape {
+    (needs, 1usize..4, 0u8..6, most, any::<bool>(), any::<bool>()).prop_map(
+        |(needs, targets, soak, max_concurrent, stops, proposes)| Shape {
             needs,
             targets,
             soak,
             max_concurrent,
             stops,
+            proposes,
         },
     )
 }
@@ -49,6 +51,7 @@ enum Event {
     Fail(usize),
     Toggle(usize),
     TakeBack(usize),
+    Merge(usize),
     Hold(usize, u64),
     HoldAll(usize),
     Release,
@@ -66,6 +69,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => target.clone().prop_map(Event::Fail),
         1 => target.clone().prop_map(Event::Toggle),
         1 => target.clone().prop_map(Event::TakeBack),
+        3 => target.clone().prop_map(Event::Merge),
         1 => (target.clone(), 1u64..8).prop_map(|(at, release)| Event::Hold(at, release)),
         1 => target.prop_map(Event::HoldAll),
         2 => Just(Event::Release),
@@ -84,6 +88,19 @@ struct Place {
     health: Health,
     is_reachable: bool,
     pushed: Option<Timestamp>,
+    /// Whether changes go in by pull request, and what the open one proposes.
+    proposes: bool,
+    request: Option<u64>,
+}
+
+impl Place {
+    /// A person merges the pull request.
+    fn merge(&mut self, now: Timestamp) {
+        if let Some(version) = self.request.take() {
+            self.git = version;
+            self.pushed = Some(now);
+        }
+    }
 }
 
 /// The cluster, Git and people; and what was seen of them, for the checks.
@@ -146,6 +163,8 @@ impl World {
                 health: Health::Ready,
                 is_reachable: true,
                 pushed: None,
+                proposes: shapes[environment].proposes,
+                request: None,
             })
         });
         let app = AppReference {
@@ -213,6 +232,10 @@ impl World {
                     place.pushed = None;
                 }
             }
+            Event::Merge(at) => {
+                let now = self.now;
+                self.places[at % count].merge(now);
+            }
             Event::Hold(at, release) => self.holds.push(Hold {
                 environment: format!("e{}", at % self.spec.environments.len()),
                 release: Some(*release),
@@ -251,6 +274,7 @@ impl World {
         };
         let status = observe(&self.spec, &seen, &self.status, self.now);
         let mut refused = BTreeMap::new();
+        let mut open = BTreeSet::new();
         let mut status = status;
         loop {
             let situation = Situation {
@@ -259,6 +283,7 @@ impl World {
                 decisions: &decisions,
                 gates: &(),
                 refused: &refused,
+                open: &open,
                 now: self.now,
             };
             let Plan { steps, .. } = plan(&situation);
@@ -290,13 +315,13 @@ impl World {
                     return;
                 }
                 match self.carry_out(step) {
-                    true => begin(
-                        &mut status,
-                        step.environment,
-                        step.target,
-                        self.change(step, Some("c".to_owned())),
-                    ),
-                    false => {
+                    Some(change) => {
+                        if change.commit.is_none() {
+                            open.insert((step.environment, step.target));
+                        }
+                        begin(&mut status, step.environment, step.target, change);
+                    }
+                    None => {
                         let before = &before.environments[step.environment].targets[step.target];
                         let target = &mut status.environments[step.environment].targets[step.target];
                         (target.newest, target.change) = (before.newest, before.change.clone());
@@ -315,6 +340,7 @@ impl World {
         TargetChange {
             release: step.release,
             commit,
+            pull_request: None,
             at: Some(Time(self.now)),
         }
     }
@@ -325,15 +351,26 @@ impl World {
         found.expect("it is there")
     }
 
-    /// Changes Git, where the target can be read.
-    fn carry_out(&mut self, step: &Step) -> bool {
+    /// Changes Git or proposes it, where the target can be read.
+    fn carry_out(&mut self, step: &Step) -> Option<TargetChange> {
         let (version, now) = (self.version_of(step.release), self.now);
+        let mut change = self.change(step, None);
         let place = self.place(step);
-        if place.is_reachable && place.git != version {
+        if !place.is_reachable {
+            return None;
+        }
+        if place.git != version && place.proposes {
+            place.request = Some(version);
+            change.pull_request = Some("pull request 1".to_owned());
+            return Some(change);
+        }
+        if place.git != version {
             place.git = version;
             place.pushed = Some(now);
         }
-        place.is_reachable
+        place.request = None;
+        change.commit = Some("c".to_owned());
+        Some(change)
     }
 
     fn version_of(&self, release: u64) -> u64 {
@@ -386,13 +423,21 @@ impl World {
             assert_eq!(release.rolled_back, None, "{step:?}");
         }
         let now = self.now;
+        // What is held and proposed may be merged unseen: its pull request is made one for another release.
+        let was_held = known.change.as_ref().is_some_and(|change| {
+            let mut holds = self.holds.iter();
+            holds.any(|hold| hold.holds(&name, change.release, now))
+        });
         let place = self.place(step);
         let is_on_its_way = place.git != place.live
             && place.git != version
             && place
                 .pushed
                 .is_some_and(|pushed| now.duration_since(pushed) < TIMEOUT);
-        assert!(!is_on_its_way, "two releases at once: {step:?} {place:?}");
+        assert!(
+            !is_on_its_way || was_held,
+            "two releases at once: {step:?} {place:?}"
+        );
     }
 
     /// Returns whether a version was seen healthy everywhere in an environment for the soak time, has not been seen to fail
@@ -432,6 +477,7 @@ impl World {
         for _ in 0..60 {
             for place in &mut self.places {
                 place.is_reachable = true;
+                place.merge(self.now);
                 place.live = place.git;
                 place.health = Health::Ready;
             }

@@ -32,10 +32,10 @@ use crate::meta::{Condition, Duration, LocalObjectReference, has_conditions, is_
 #[serde(rename_all = "camelCase")]
 pub struct PipelineSpec {
     /// The applications that are promoted together. Each has the same kind and name in every target.
-    #[schemars(length(min = 1, max = 20))]
+    #[schemars(length(min = 1, max = 10))]
     pub apps: Vec<AppReference>,
 
-    /// The environments, from the first to the last.
+    /// The environments, from the first to the last. They have 200 targets at most in all.
     #[schemars(length(min = 1, max = 50))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<Environment>,
@@ -50,6 +50,16 @@ pub struct PipelineSpec {
     /// `windlass.dev/access-from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_ref: Option<LocalObjectReference>,
+
+    /// ChangePolicy in the namespace of the pipeline: whether changes are committed or proposed by pull request. Without one they
+    /// are committed. Its templates are those of image automations and are not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_policy_ref: Option<LocalObjectReference>,
+
+    /// Interval at which gates are looked at, and the Git service is asked about open pull requests. Defaults to 5m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub interval: Option<Duration>,
 
     /// Author of the commits. Defaults to pipeline-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +145,10 @@ pub struct Environment {
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub soak: Option<Duration>,
 
+    /// ChangePolicy of this environment, in place of that of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_policy_ref: Option<LocalObjectReference>,
+
     /// Times of the week at which releases enter. Without windows it is always time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
@@ -143,6 +157,11 @@ pub struct Environment {
     /// People who must agree to each release before it enters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<Approvals>,
+
+    /// Further conditions, all of which must be true before a release enters. They are looked at at the interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub gates: Vec<Gate>,
 
     /// How a release goes over several targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +172,44 @@ pub struct Environment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// Namespace of the applications. Defaults to that of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub namespace: Option<String>,
+}
+
+/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts. An object that cannot be read
+/// keeps the gate closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// Its name, for messages.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+
+    /// The object, read as the ServiceAccount of the pipeline.
+    pub object: GateObject,
+
+    /// CEL expression that must be true, over `object`, `release` (number, digest, values) and `environment` (its name).
+    #[schemars(length(min = 1, max = 10000))]
+    pub expr: String,
+}
+
+/// An object of any kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GateObject {
+    /// API version, such as `flagger.app/v1beta1`.
+    #[schemars(length(min = 1, max = 253))]
+    pub api_version: String,
+
+    /// Kind.
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+
+    /// Name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// Namespace. Defaults to that of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
@@ -327,7 +384,11 @@ pub struct TargetChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 
-    /// When it was begun.
+    /// The pull request that proposes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
+
+    /// When it was begun; when it was found in the branch, once it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
 }

@@ -14,6 +14,7 @@ struct Scene {
     status: PipelineStatus,
     decisions: Decisions,
     refused: BTreeMap<(usize, usize), String>,
+    open: BTreeSet<(usize, usize)>,
     now: Timestamp,
     seen: Vec<Vec<Seen>>,
 }
@@ -41,6 +42,7 @@ impl Scene {
             status: PipelineStatus::default(),
             decisions: Decisions::default(),
             refused: BTreeMap::new(),
+            open: BTreeSet::new(),
             now: "2026-11-27T18:00:00Z".parse().unwrap(),
             seen: vec![vec![ready("1")], vec![ready("1"), ready("1")]],
         };
@@ -73,6 +75,7 @@ impl Scene {
             decisions: &self.decisions,
             gates: &(),
             refused: &self.refused,
+            open: &self.open,
             now: self.now,
         })
     }
@@ -95,6 +98,7 @@ impl Scene {
             let change = api::delivery::TargetChange {
                 release: step.release,
                 commit: Some("abc".to_owned()),
+                pull_request: None,
                 at: Some(crate::observe::time(self.now)),
             };
             begin(&mut self.status, step.environment, step.target, change);
@@ -261,6 +265,7 @@ fn what_was_begun_and_not_finished_is_done_again() {
     let change = api::delivery::TargetChange {
         release: 2,
         commit: None,
+        pull_request: None,
         at: Some(crate::observe::time(scene.now)),
     };
     begin(&mut scene.status, 1, 0, change);
@@ -269,4 +274,46 @@ fn what_was_begun_and_not_finished_is_done_again() {
     scene.decisions.holds.push(Hold::default());
     let waits = ["eu: release 2 is held by someone", "release 2 is held by someone"];
     assert_eq!(scene.says(), (vec![], waits.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_pull_request_waits_for_people_and_becomes_one_for_a_newer_release() {
+    let mut scene = Scene::deployed(&json!({"rollout": {"maxConcurrent": 1, "timeout": "5m"}}));
+    let propose = |scene: &mut Scene, release: u64| {
+        let change = api::delivery::TargetChange {
+            release,
+            commit: None,
+            pull_request: Some("pull request 1".to_owned()),
+            at: Some(crate::observe::time(scene.now)),
+        };
+        begin(&mut scene.status, 1, 0, change);
+    };
+    propose(&mut scene, 2);
+    scene.pass(60);
+    let waits = ["eu: pull request 1", "us: waits for eu"].map(str::to_owned);
+    assert_eq!(
+        scene.says(),
+        (vec!["eu: 2".to_owned()], waits[1..].to_vec()),
+        "the forge is asked"
+    );
+    scene.open.insert((1, 0));
+    assert_eq!(
+        scene.says(),
+        (vec![], waits.to_vec()),
+        "it was asked a moment ago"
+    );
+    scene.seen[0][0] = ready("3");
+    scene.look();
+    scene.open.clear();
+    scene.pass(10);
+    let on_its_way = "eu: release 2 is on its way".to_owned();
+    assert_eq!(
+        scene.says(),
+        (vec!["eu: 2".to_owned()], vec![on_its_way, waits[1].clone()]),
+        "first the forge is asked whether it was merged"
+    );
+    scene.open.insert((1, 0));
+    assert_eq!(scene.says(), (vec!["eu: 3".to_owned()], waits.to_vec()));
+    propose(&mut scene, 3);
+    assert_eq!(scene.says().0, Vec::<String>::new());
 }

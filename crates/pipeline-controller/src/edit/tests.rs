@@ -48,9 +48,8 @@ fn changed(task: &Task, files: &[(&str, String)]) -> Result<Vec<(String, String)
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()));
-    let (changes, _) =
-        edit(task, "apps/eu", &files.collect::<Vec<_>>()).map_err(|error| error.to_string())?;
-    let changes = changes.into_iter();
+    let edited = edit(task, "apps/eu", &files.collect::<Vec<_>>()).map_err(|error| error.to_string())?;
+    let changes = edited.contents.into_iter();
     Ok(changes
         .map(|(path, text)| (path, String::from_utf8(text.unwrap()).unwrap()))
         .collect())
@@ -69,10 +68,10 @@ fn the_fields_of_one_object_are_set() {
         changed(&task, &files).unwrap(),
         [("apps/eu/a.yaml".to_owned(), expected.clone())]
     );
-    let (_, lines) = edit(&task, "apps/eu", &[("a.yaml".to_owned(), mine.into_bytes())]).unwrap();
+    let edited = edit(&task, "apps/eu", &[("a.yaml".to_owned(), mine.into_bytes())]).unwrap();
     assert_eq!(
-        task.message(&lines),
-        "Promote release 2 of team/shop to production\n\nTarget: eu\n- a.yaml: HelmRelease/shop: 1.0.0 -> 1.1.0\n- a.yaml: \
+        task.message(&["eu"], &edited),
+        "Promote release 2 of team/shop to production\n\nTargets: eu\n- a.yaml: HelmRelease/shop: 1.0.0 -> 1.1.0\n- a.yaml: \
          HelmRelease/shop: v1 -> v2\n\nPipeline: team/shop\nEnvironment: production\nRelease: sha256:abc\n"
     );
     // What has the values is left as it is, and that is no failure.

@@ -1,0 +1,180 @@
+//! What else than time and people keeps a release out: the windows of ChangePolicies, and expressions over objects.
+//!
+//! Looked at only for environments that a release could enter now, or whose changes are on their way. Objects are read as the
+//! pipeline's ServiceAccount. What cannot be read or evaluated is closed, and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use api::delivery::{Gate, GateObject, Pipeline, PipelineSpec, PipelineStatus, Release};
+use cel_expression::Expression;
+use change_policy::window;
+use controller_kit::check_name;
+use controller_kit::impersonation::{Account, as_account};
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt as _, discovery};
+use promotion::decisions::Decisions;
+use promotion::plan::{Situation, Wait, candidates};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::observe::DEFAULT_ACCOUNT;
+use crate::proposal;
+
+/// How long an object may take to be read.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Characters of a problem that are shown.
+const MAX_PROBLEM: usize = 300;
+
+/// What was found, by environment.
+#[derive(Default)]
+pub(crate) struct Gates {
+    closed: BTreeMap<String, Vec<Wait>>,
+    /// Nothing wakes the pipeline when a gate opens.
+    pub(crate) is_polled: bool,
+}
+
+impl promotion::plan::Gates for Gates {
+    fn closed(&self, environment: &str, _: &Release) -> Vec<Wait> {
+        self.closed.get(environment).cloned().unwrap_or_default()
+    }
+}
+
+impl Gates {
+    /// Looks at the gates of environments for which it matters.
+    pub(crate) async fn look(
+        object: &Pipeline,
+        spec: &PipelineSpec,
+        status: &PipelineStatus,
+        decisions: &Decisions,
+        context: &Context,
+    ) -> Self {
+        let (refused, open) = (BTreeMap::new(), BTreeSet::new());
+        let candidates = candidates(&Situation {
+            spec,
+            status,
+            decisions,
+            gates: &(),
+            refused: &refused,
+            open: &open,
+            now: Timestamp::now(),
+        });
+        let mut gates = Self::default();
+        let environments = spec.environments.iter().zip(&status.environments);
+        for ((environment, seen), candidate) in environments.zip(candidates) {
+            let changing = seen.targets.iter().filter_map(|target| target.change.as_ref());
+            let mut begun = changing.filter(|change| change.commit.is_none());
+            let number = candidate.map(|release| release.number);
+            let number = number.or_else(|| begun.next().map(|change| change.release));
+            let mut releases = status.releases.iter();
+            let release = number.and_then(|number| releases.find(|release| release.number == number));
+            let Some(release) = release else {
+                continue;
+            };
+            let mut closed: Vec<_> = window(object, &environment.name, context)
+                .await
+                .into_iter()
+                .collect();
+            for gate in &environment.gates {
+                let answer = evaluate(gate, object, &environment.name, release, context).await;
+                if let Err(problem) = answer {
+                    gates.is_polled = true;
+                    let plain = problem.chars().map(|c| if c.is_control() { ' ' } else { c });
+                    let problem: String = plain.take(MAX_PROBLEM).collect();
+                    closed.push(Wait::new(format!("gate {}: {problem}", gate.name)));
+                }
+            }
+            gates.closed.insert(environment.name.clone(), closed);
+        }
+        gates
+    }
+}
+
+/// The window of the ChangePolicy of an environment, if it is closed.
+async fn window(object: &Pipeline, environment: &str, context: &Context) -> Option<Wait> {
+    let policy = match proposal::policy(object, environment, context).await {
+        Ok(policy) => policy?,
+        // What cannot be read may have windows.
+        Err(error) => return Some(Wait::new(error_chain::chain(&error))),
+    };
+    let name = policy.name_any();
+    match window::gate(&policy.spec.windows, Timestamp::now()) {
+        Ok(window::Gate::Open) => None,
+        Ok(window::Gate::Opens(time)) => Some(Wait {
+            cause: format!("window of ChangePolicy '{name}' opens"),
+            until: Some(time),
+        }),
+        Err(error) => Some(Wait::new(format!("ChangePolicy '{name}': {error}"))),
+    }
+}
+
+/// Returns why a gate is closed, if it is.
+async fn evaluate(
+    gate: &Gate,
+    pipeline: &Pipeline,
+    environment: &str,
+    release: &Release,
+    context: &Context,
+) -> Result<(), String> {
+    let expression = Expression::parse_with_variables(&gate.expr, &["object", "release", "environment"]);
+    let expression = expression.map_err(|error| error_chain::chain(&error))?;
+    let account = Account {
+        namespace: pipeline.namespace().unwrap_or_default(),
+        name: pipeline
+            .spec
+            .service_account_name
+            .clone()
+            .unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
+    };
+    let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
+    let GateObject { kind, name, .. } = &gate.object;
+    let reading = tokio::time::timeout(TIMEOUT, read(&gate.object, &account.namespace, client));
+    let object = reading
+        .await
+        .unwrap_or_else(|_| Err("the API server did not answer in time".to_owned()));
+    let object = object.map_err(|problem| format!("{kind}/{name}: {problem}"))?;
+    let variables = variables(&object, environment, release);
+    // A stack of its own, and a bounded number of steps: it takes milliseconds at most.
+    let answer = tokio::task::spawn_blocking(move || expression.evaluate_boolean(&variables)).await;
+    match answer {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(format!("{kind}/{name} does not fulfil it yet")),
+        Ok(Err(error)) => Err(format!("{kind}/{name}: {}", error_chain::chain(&error))),
+        Err(_) => Err("it was not evaluated".to_owned()),
+    }
+}
+
+fn variables(object: &Value, environment: &str, release: &Release) -> Value {
+    json!({
+        "object": object,
+        "environment": environment,
+        "release": {"number": release.number, "digest": release.digest, "values": release.values},
+    })
+}
+
+/// Reads an object of any kind.
+async fn read(object: &GateObject, own: &str, client: Client) -> Result<Value, String> {
+    let said = |error: kube::Error| match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message,
+        error => error_chain::chain(&error),
+    };
+    check_name(&object.name)?;
+    let namespace = object.namespace.as_deref().unwrap_or(own);
+    check_name(namespace)?;
+    let (group, version) = match object.api_version.split_once('/') {
+        Some((group, version)) => (group, version),
+        None => ("", object.api_version.as_str()),
+    };
+    check_name(group)?;
+    check_name(version)?;
+    let kind = GroupVersionKind::gvk(group, version, &object.kind);
+    let (resource, capabilities) = discovery::pinned_kind(&client, &kind).await.map_err(said)?;
+    let api: Api<DynamicObject> = match capabilities.scope {
+        discovery::Scope::Cluster => Api::all_with(client, &resource),
+        discovery::Scope::Namespaced => Api::namespaced_with(client, namespace, &resource),
+    };
+    let found = api.get(&object.name).await.map_err(said)?;
+    serde_json::to_value(found).map_err(|error| error.to_string())
+}
