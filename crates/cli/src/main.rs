@@ -97,9 +97,11 @@ enum Command {
     Suspend(Box<suspend::Suspend>),
     /// Resume reconciliation of objects.
     Resume(Box<suspend::Resume>),
-    /// Hold back a tag, so that an image policy passes over it.
+    /// Approve a release for an environment of a pipeline.
+    Approve(Box<hold::Approve>),
+    /// Hold back a tag of an image policy, or releases of a pipeline.
     Hold(Box<hold::Hold>),
-    /// Release tags that were held back.
+    /// Release what was held back.
     Release(Box<hold::Release>),
     /// Wait until a revision is applied everywhere.
     Wait(Box<wait::Flags>),
@@ -162,6 +164,7 @@ fn main() -> ExitCode {
         Command::Reconcile(flags) => end(reconcile::run(&flags)),
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
         Command::Resume(flags) => end(suspend::resume(&flags)),
+        Command::Approve(flags) => end(hold::approve(&flags)),
         Command::Hold(flags) => end(hold::hold(&flags)),
         Command::Release(flags) => end(hold::release(&flags)),
         Command::Wait(flags) => end(wait::run(&flags)),
