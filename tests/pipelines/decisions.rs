@@ -120,3 +120,65 @@ fn what_people_take_back_in_git_is_not_promoted_again() {
         Ok(())
     });
 }
+
+#[test]
+fn a_gate_is_read_as_the_pipelines_account_and_closed_while_it_cannot_be() {
+    play("gate", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let gate = json!({
+            "name": "tests",
+            "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "tests"},
+            "expr": "object.data.passed == string(release.number) && environment == 'production'",
+        });
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}], "gates": [gate]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let waiting = |said: String| scene.wait(move |pipeline| waits(pipeline, 1) == [said.clone()]);
+        let user = format!("system:serviceaccount:{team}:promoter");
+        waiting(format!(
+            "gate tests: ConfigMap/tests: configmaps \"tests\" is forbidden: User \"{user}\" cannot get resource \"configmaps\" \
+             in API group \"\" in the namespace \"{team}\""
+        ))
+        .await?;
+        let rbac = "rbac.authorization.k8s.io";
+        let role = json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": {"name": "gates", "namespace": team},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
+        });
+        let binding = json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": {"name": "gates", "namespace": team},
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "gates"},
+            "subjects": [{"kind": "ServiceAccount", "name": "promoter", "namespace": team}],
+        });
+        let mut map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tests", "namespace": team},
+            "data": {"passed": "1"},
+        });
+        for object in [&role, &binding, &map] {
+            objects::apply(&scene.client, object).await?;
+        }
+        waiting("gate tests: ConfigMap/tests does not fulfil it yet".to_owned()).await?;
+        map["data"]["passed"] = json!("2");
+        objects::apply(&scene.client, &map).await?;
+        scene
+            .has(
+                (KUSTOMIZE, "Kustomization"),
+                &production,
+                "/spec/images/0/newTag",
+                "v2",
+            )
+            .await
+    });
+}

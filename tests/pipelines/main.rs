@@ -3,8 +3,10 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod commands;
 mod decisions;
 mod kill;
 mod promotion;
+mod proposals;
 mod tenants;
 mod world;

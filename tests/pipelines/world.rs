@@ -107,6 +107,20 @@ pub fn release(namespace: &str, team: &str, version: &str, tag: &str) -> String 
     )
 }
 
+/// The files of a repository: one for each environment, and what the applications apply.
+pub fn files_of(files: &[(&str, String)]) -> Vec<(String, String)> {
+    let base = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n";
+    let fixed = [
+        ("base/web.yaml", base),
+        ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+    ];
+    let fixed = fixed.map(|(path, text)| (path.to_owned(), text.to_owned()));
+    let own = files
+        .iter()
+        .map(|(name, text)| (format!("{name}/shop.yaml"), text.clone()));
+    fixed.into_iter().chain(own).collect()
+}
+
 impl Scene {
     /// Namespaces of targets, which the team's account may read.
     pub async fn targets<const N: usize>(&self, names: [&str; N]) -> Result<[String; N]> {
@@ -142,24 +156,21 @@ impl Scene {
     /// The team's repository with a file for each of its environments, delivered by a Kustomization each.
     pub async fn fleet(&self, files: &[(&str, String)]) -> Result<Repository> {
         let repository = self.world.git.create_repository(&self.namespace)?;
-        let base = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n";
-        let kustomization = "resources: [web.yaml]\n";
-        let mut changes = vec![
-            Change::write("base/web.yaml", base),
-            Change::write("base/kustomization.yaml", kustomization),
-        ];
-        changes.extend(
-            files
-                .iter()
-                .map(|(name, text)| Change::write(&format!("{name}/shop.yaml"), text.clone())),
-        );
+        let files_of = files_of(files);
+        let changes: Vec<_> = files_of
+            .iter()
+            .map(|(path, text)| Change::write(path, text.clone()))
+            .collect();
         repository.commit("main", "first", &changes)?;
-        let source = objects::git_repository(&self.namespace, "fleet", repository.url(), "main");
-        apply(
-            &self.client,
-            &objects::with_spec(source, json!({"interval": "1s"})),
-        )
-        .await?;
+        self.deliver(repository.url(), json!({}), files).await?;
+        Ok(repository)
+    }
+
+    /// What delivers the environments of a repository.
+    pub async fn deliver(&self, url: &str, spec: Value, files: &[(&str, String)]) -> Result<()> {
+        let source = objects::git_repository(&self.namespace, "fleet", url, "main");
+        let source = objects::with_spec(source, json!({"interval": "1s"}));
+        apply(&self.client, &objects::with_spec(source, spec)).await?;
         let charts = json!({
             "apiVersion": SOURCE, "kind": "HelmRepository", "metadata": {"name": "charts", "namespace": self.namespace},
             "spec": {"url": self.world.charts.url(), "interval": "1h"},
@@ -174,7 +185,7 @@ impl Scene {
             )
             .await?;
         }
-        Ok(repository)
+        Ok(())
     }
 
     /// A pipeline of the team.
@@ -191,6 +202,7 @@ impl Scene {
             "metadata": metadata,
             "spec": {
                 "serviceAccountName": "promoter",
+                "interval": "1s",
                 "apps": [{"kind": kind, "name": "shop"}],
                 "environments": environments,
             },
