@@ -13,6 +13,7 @@ pub mod idle;
 pub mod image;
 pub mod notify;
 mod pages;
+pub mod pipeline;
 mod ready;
 pub mod releases;
 pub mod rest;

@@ -49,6 +49,8 @@ enum Task {
     BenchNotify(bench::notify::Arguments),
     /// Measure image-controller: many images scanned and chosen, one automation over a large repository, from a tag to its commit.
     BenchImages(bench::image::Arguments),
+    /// Measure pipeline-controller: many pipelines, from a healthy release to its commits for the next environment.
+    BenchPipelines(bench::pipeline::Arguments),
     /// Measure the console: a picture of many apps, queries at a rate, a change until subscribers have it.
     BenchConsole(bench::console::Arguments),
     /// Measure all four controllers with many apps at rest: memory, and the time from start to ready.
@@ -82,6 +84,7 @@ fn main() -> Result<()> {
         Task::BenchReleases(arguments) => bench::releases::run(&arguments),
         Task::BenchNotify(arguments) => bench::notify::run(&arguments),
         Task::BenchImages(arguments) => bench::image::run(&arguments),
+        Task::BenchPipelines(arguments) => bench::pipeline::run(&arguments),
         Task::BenchConsole(arguments) => bench::console::run(&arguments),
         Task::BenchIdle(arguments) => bench::idle::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),

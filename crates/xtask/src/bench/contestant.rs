@@ -124,6 +124,13 @@ impl Contestant {
         }
     }
 
+    /// Starts pipeline-controller, which has no peer, and waits until it is ready.
+    pub async fn start_pipelines(control_plane: &ControlPlane) -> Result<Running> {
+        let kubeconfig = control_plane.kubeconfig_path();
+        let pipelines = Controller::start_pipeline(kubeconfig, ControllerOptions::default()).await?;
+        Ok(Running::ours([pipelines]))
+    }
+
     /// Starts notification-controller alone and waits until it is ready; also says where events are posted to.
     pub async fn start_notification(&self, control_plane: &ControlPlane) -> Result<(Running, String)> {
         let kubeconfig = control_plane.kubeconfig_path();
