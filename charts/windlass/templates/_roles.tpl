@@ -107,6 +107,14 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [gitrepositories]
   verbs: [get]
+# How changes go in.
+- apiGroups: [delivery.windlass.dev]
+  resources: [changepolicies]
+  verbs: [get]
+# Objects of gates are read as the account of the pipeline.
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
 {{- end }}
 
 {{- define "windlass.rules.notification" -}}
