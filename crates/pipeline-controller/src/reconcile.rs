@@ -30,6 +30,8 @@ pub(crate) const ANNOTATIONS: [&str; 2] = [decisions::HOLDS, decisions::APPROVAL
 const PROMOTE: &str = "Promote";
 /// How often a forge is asked, if the spec does not say.
 const INTERVAL: Duration = Duration::from_secs(5 * 60);
+/// When a pipeline is looked at again that changed while it was looked at.
+const SOON: Duration = Duration::from_millis(100);
 /// Plans in one reconcile: each time a change could not be made, the others may go on.
 const MAX_PLANS: usize = 100;
 
@@ -104,7 +106,12 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         for step in &last.steps {
             begin(&mut next, step.environment, step.target, made(*step, now));
         }
+        let decided = decided_by(&object);
         object = pipelines.write(object, &next).await?;
+        // The answer is newer than what was looked at. A hold that came in between wins.
+        if decided_by(&object) != decided {
+            return Ok(Outcome::After(SOON));
+        }
         // Those of one environment and release go together.
         let together =
             |one: &Step, next: &Step| (one.environment, one.release) == (next.environment, next.release);
@@ -154,6 +161,13 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     };
     let again = again.into_iter().chain(last.again).min();
     Ok(pace::by(outcome, again, now))
+}
+
+/// What people decide about a pipeline: its annotations, its spec, and whether it is still wanted.
+fn decided_by(object: &Pipeline) -> (Vec<Option<String>>, Option<i64>, bool) {
+    let annotations = ANNOTATIONS.map(|name| object.annotations().get(name).cloned());
+    let is_going = object.metadata.deletion_timestamp.is_some();
+    (annotations.to_vec(), object.metadata.generation, is_going)
 }
 
 /// The spec, with the pipeline's namespace where a target names none.
