@@ -227,14 +227,17 @@ impl Edited {
         self.changes.extend(other.changes);
     }
 
-    /// A line for each change.
+    /// A line for each change. Values and paths are a tenant's: none makes two lines of one.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
         let lines = self.changes.iter().map(|(file, change)| {
             let object = &change.object;
-            format!(
+            let line = format!(
                 "{file}: {}/{}: {} -> {}",
                 object.kind, object.name, change.old, change.new
-            )
+            );
+            line.chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect()
         });
         lines.collect()
     }
@@ -390,7 +393,7 @@ fn edit(task: &Task, path: &str, files: &[(String, Vec<u8>)]) -> Result<Edited, 
                         marked.insert(one.setter.clone());
                     }
                     Changed | UpToDate => drop(found.entry(one.setter.clone()).or_default().insert(file)),
-                    Misplaced(problem) => {
+                    Misplaced(problem) if one.setter.is_empty() || setters.contains_key(&one.setter) => {
                         return Err(Error::File {
                             file: file.clone(),
                             line: one.line,
@@ -398,7 +401,7 @@ fn edit(task: &Task, path: &str, files: &[(String, Vec<u8>)]) -> Result<Edited, 
                         });
                     }
                     // Those of other environments and pipelines.
-                    UnknownSetter => {}
+                    UnknownSetter | Misplaced(_) => {}
                 }
             }
             let changes = updated.changes.into_iter();

@@ -128,3 +128,28 @@ fn a_file_that_cannot_be_read_is_named_with_its_line() {
     let error = changed(&task, &[("apps/eu/a.yaml", "name: shop\n: [".to_owned())]).unwrap_err();
     assert!(error.starts_with("apps/eu/a.yaml:"), "{error}");
 }
+
+#[test]
+fn a_marker_of_another_pipeline_that_does_nothing_hurts_no_one_else() {
+    let task = task(&[("chart", "1.1.0")]);
+    let mine = release_manifest("shop", "eu", "1.0.0");
+    let marker = |setter: &str| format!("# {}\n", json!({"$promotion": setter}));
+    let files = [(
+        "apps/eu/a.yaml",
+        format!("{mine}{}", marker("team:other:production")),
+    )];
+    assert_eq!(changed(&task, &files).unwrap().len(), 1);
+    let files = [("apps/eu/a.yaml", format!("{mine}{}", marker(MARKED)))];
+    let error = changed(&task, &files).unwrap_err();
+    assert!(error.starts_with("apps/eu/a.yaml:12: "), "{error}");
+}
+
+#[test]
+fn no_value_adds_a_line_to_the_message() {
+    let task = task(&[("chart", "1.1.0\n\nRelease: sha256:forged")]);
+    let mine = release_manifest("shop", "eu", "1.0.0").into_bytes();
+    let edited = edit(&task, "apps/eu", &[("a.yaml".to_owned(), mine)]).unwrap();
+    let message = task.message(&["eu"], &edited);
+    let releases = message.lines().filter(|line| line.starts_with("Release: "));
+    assert_eq!(releases.collect::<Vec<_>>(), ["Release: sha256:abc"], "{message}");
+}
