@@ -12,6 +12,19 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         return Some(format!("it has {targets} targets, and may have {MAX_TARGETS}"));
     }
     for (at, environment) in spec.environments.iter().enumerate() {
+        let mut names: Vec<_> = environment
+            .targets
+            .iter()
+            .map(|target| &target.namespace)
+            .collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = twice[0].as_deref().unwrap_or("its own namespace");
+            return Some(format!(
+                "environment '{}' has the target '{name}' twice",
+                environment.name
+            ));
+        }
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
         if let Some(unknown) = spec.needs(at).iter().find(|need| !is_there(need)) {
             return Some(format!(
@@ -96,6 +109,9 @@ mod tests {
         assert_eq!(found(&default).unwrap(), "environments need each other: a, b");
         let many = json!([{"name": "a", "targets": vec![json!({}); MAX_TARGETS + 1]}]);
         assert_eq!(found(&many).unwrap(), "it has 201 targets, and may have 200");
+        let twice =
+            json!([{"name": "a", "targets": [{"namespace": "x"}, {"namespace": "y"}, {"namespace": "x"}]}]);
+        assert_eq!(found(&twice).unwrap(), "environment 'a' has the target 'x' twice");
         let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
         let said = "environment 'b' needs 'dev', which is no environment";
         assert_eq!(found(&unknown).unwrap(), said);
