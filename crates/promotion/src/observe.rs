@@ -198,7 +198,7 @@ fn environment_status(
         healthy_since,
         passed,
         entering: known.entering.filter(|entering| !is_over(entering)),
-        waits: Vec::new(),
+        waits: known.waits.clone(),
         targets: statuses,
     }
 }
@@ -275,7 +275,10 @@ fn forget(status: &mut PipelineStatus) {
             let mut targets = environment.targets.iter();
             environment.release == Some(number)
                 || environment.entering == Some(number)
-                || targets.any(|target| target.release == Some(number))
+                || targets.any(|target| {
+                    let change = target.change.as_ref().map(|change| change.release);
+                    target.release == Some(number) || change == Some(number)
+                })
         })
     };
     let newest = status.releases.iter().map(|release| release.number).max();

@@ -3,12 +3,13 @@
 //! In: a HelmRelease or Kustomization as the API server has it, a tenant's text. Out: values by their field, whose name is
 //! `HelmRelease/shop: chart` or `HelmRelease/shop: image ghcr.io/shop/web`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::delivery::{AppReference, Carried};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use yaml_setters::split;
 
 use crate::Values;
 
@@ -55,7 +56,7 @@ pub fn field(app: &AppReference, key: &str) -> Option<Field> {
     }
 }
 
-/// Returns what the spec of an application has that could move: that of a HelmRelease or of a Kustomization.
+/// Returns what the spec of an application has that could move, without images that it has with different tags: that of a HelmRelease or of a Kustomization.
 pub fn fields(spec: &Value) -> Fields {
     let mut found = Found::default();
     if let Some(version) = spec["chart"]["spec"]["version"].as_str() {
@@ -68,7 +69,7 @@ pub fn fields(spec: &Value) -> Fields {
             found.image(name, text("newTag"), text("digest"));
         }
     }
-    found.0
+    found.fields
 }
 
 /// Returns what an application carries, by the names of its fields. Nothing carried means everything.
@@ -97,12 +98,23 @@ pub fn digest(values: &Values) -> String {
 }
 
 #[derive(Default)]
-struct Found(Fields);
+struct Found {
+    fields: Fields,
+    /// Images that stand there twice, with different tags: one value cannot be set at both places.
+    unclear: BTreeSet<Field>,
+}
 
 impl Found {
     fn add(&mut self, field: Field, value: &str) {
-        if self.0.len() < MAX_FIELDS && value.len() <= MAX_VALUE {
-            self.0.insert(field, value.to_owned());
+        let known = self.fields.get(&field);
+        if known.is_some_and(|known| known != value) {
+            self.fields.remove(&field);
+            self.unclear.insert(field);
+        } else if self.fields.len() + self.unclear.len() < MAX_FIELDS
+            && value.len() <= MAX_VALUE
+            && !self.unclear.contains(&field)
+        {
+            self.fields.insert(field, value.to_owned());
         }
     }
 
@@ -146,19 +158,6 @@ impl Found {
             Value::Array(list) => list.iter().for_each(|child| self.chart_values(child, depth + 1)),
             _ => {}
         }
-    }
-}
-
-/// Name, tag and digest of a reference.
-fn split(reference: &str) -> (&str, Option<&str>, Option<&str>) {
-    let (rest, digest) = match reference.split_once('@') {
-        Some((rest, digest)) => (rest, Some(digest)),
-        None => (reference, None),
-    };
-    match rest.rsplit_once(':') {
-        // The port of a registry is no tag.
-        Some((name, tag)) if !tag.contains('/') => (name, Some(tag), digest),
-        _ => (rest, None, digest),
     }
 }
 
@@ -222,6 +221,21 @@ mod tests {
             "Kustomization/shop: image web = v5",
         ];
         assert_eq!(of(&shop(AppKind::Kustomization), &object, &[]), expected);
+    }
+
+    #[test]
+    fn an_image_with_two_tags_is_not_carried() {
+        let image = |tag: &str| json!({"repository": "shop/web", "tag": tag});
+        let values = |third: &str| {
+            let values = json!({"web": image("v5"), "job": image("v4"), "more": image(third),
+                "proxy": {"image": "proxy:v1"}});
+            json!({"spec": {"values": values}})
+        };
+        let app = shop(AppKind::HelmRelease);
+        for third in ["v4", "v5", "v6"] {
+            let expected = ["HelmRelease/shop: image proxy = v1"];
+            assert_eq!(of(&app, &values(third), &[]), expected, "{third}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use manifest::yaml::{Dialect, Kind, NodeId, Nodes, compose_all_annotated};
 use attach::Attached;
 pub use object::ObjectIdentifier;
 use unmarked::Place;
-pub use unmarked::{Field, Image, Subject, Unmarked};
+pub use unmarked::{Field, Image, Subject, Unmarked, split};
 
 /// Larger files are not read, in bytes.
 pub const MAX_FILE: usize = 3 << 20;

@@ -313,8 +313,8 @@ impl<'n, 'i> Search<'n, 'i> {
     }
 }
 
-/// Name, tag and digest of a reference.
-fn split(reference: &str) -> (&str, Option<&str>, Option<&str>) {
+/// Returns the name, tag and digest of a reference to an image.
+pub fn split(reference: &str) -> (&str, Option<&str>, Option<&str>) {
     let (rest, digest) = match reference.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
         None => (reference, None),

@@ -8,7 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Window;
-use crate::meta::{Condition, Duration, LocalObjectReference, has_conditions, is_false, status_object};
+use crate::meta::{
+    Condition, Duration, HELM_GROUP, KUSTOMIZE_GROUP, LocalObjectReference, has_conditions, is_false,
+    status_object,
+};
 
 /// Which applications are promoted, through which environments.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +109,24 @@ impl AppKind {
         match self {
             Self::HelmRelease => "HelmRelease",
             Self::Kustomization => "Kustomization",
+        }
+    }
+
+    /// Its API group.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::HelmRelease => HELM_GROUP,
+            Self::Kustomization => KUSTOMIZE_GROUP,
+        }
+    }
+
+    /// Its name in the API's paths.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::HelmRelease => "helmreleases",
+            Self::Kustomization => "kustomizations",
         }
     }
 }

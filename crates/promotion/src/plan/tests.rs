@@ -317,3 +317,27 @@ fn a_pull_request_waits_for_people_and_becomes_one_for_a_newer_release() {
     propose(&mut scene, 3);
     assert_eq!(scene.says().0, Vec::<String>::new());
 }
+
+#[test]
+fn what_is_proposed_is_not_forgotten_and_what_was_said_stays_until_it_is_said_anew() {
+    let mut scene = Scene::deployed(&json!({}));
+    let change = api::delivery::TargetChange {
+        release: 2,
+        commit: None,
+        pull_request: Some("pull request 1".to_owned()),
+        at: Some(crate::observe::time(scene.now)),
+    };
+    begin(&mut scene.status, 1, 0, change);
+    scene.status.environments[1].waits = vec!["eu: pull request 1".to_owned()];
+    for version in 3..30 {
+        scene.seen[0][0] = ready(&version.to_string());
+        scene.look();
+    }
+    let numbers: Vec<u64> = scene.status.releases.iter().map(|one| one.number).collect();
+    assert_eq!(
+        numbers[..3],
+        [1, 2, 20],
+        "in production; in a pull request; the last ten"
+    );
+    assert_eq!(scene.status.environments[1].waits, ["eu: pull request 1"]);
+}
