@@ -93,7 +93,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// The first line of a text of others, cut and made fit to be shown.
-pub fn first_line(text: &str) -> String {
+fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
     line.chars().filter(|c| !c.is_control()).take(MAX_LINE).collect()
 }

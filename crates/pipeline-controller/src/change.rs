@@ -141,9 +141,9 @@ pub(crate) async fn carry_out(
             context,
         };
         match &way {
-            Ok(Way::PullRequest(spec)) => {
+            Ok(Way::PullRequest(policy, spec)) => {
                 for part in parts {
-                    let done = proposal::propose(&site, &part, spec, open).await;
+                    let done = proposal::propose(&site, &part, (policy, spec), open).await;
                     join(&mut results[part.at], done);
                 }
             }

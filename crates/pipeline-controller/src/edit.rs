@@ -157,34 +157,54 @@ impl Task {
         format!("{}:{}", self.pipeline, self.environment)
     }
 
-    /// The values that markers may name.
-    fn setters(&self) -> Setters {
+    /// The names of a field in markers, with what is to stand there. The first is the one that is proposed to people.
+    fn names(&self, app: &AppReference, field: &Field, value: &str) -> Vec<(String, String)> {
         let base = self.marker();
-        let mut setters = Setters::new();
-        let fields: Vec<_> = self.apps.iter().flat_map(|(_, fields)| fields).collect();
-        for (field, value) in &fields {
-            match field {
-                Field::Chart => drop(setters.insert(format!("{base}:chart"), value.clone())),
-                Field::Image(name) => {
-                    let (tag, digest) = tag_and_digest(value);
-                    let reference = match (tag, digest) {
-                        ("", digest) => format!("{name}@{digest}"),
-                        (tag, "") => format!("{name}:{tag}"),
-                        (tag, digest) => format!("{name}:{tag}@{digest}"),
-                    };
-                    setters.insert(format!("{base}:{name}"), reference);
-                    setters.insert(format!("{base}:{name}:tag"), tag.to_owned());
-                    setters.insert(format!("{base}:{name}:digest"), digest.to_owned());
+        let of_app = format!("{base}:{}", app.name);
+        let mut names = Vec::new();
+        let mut name = |name: String, value: &str| names.push((name, value.to_owned()));
+        match field {
+            Field::Chart => {
+                // As Weave's markers: the environment alone.
+                name(base.clone(), value);
+                name(format!("{of_app}:chart"), value);
+                name(format!("{base}:chart"), value);
+            }
+            Field::Image(image) => {
+                let (tag, digest) = tag_and_digest(value);
+                let reference = match (tag, digest) {
+                    ("", digest) => format!("{image}@{digest}"),
+                    (tag, "") => format!("{image}:{tag}"),
+                    (tag, digest) => format!("{image}:{tag}@{digest}"),
+                };
+                for prefix in [&base, &of_app] {
+                    name(format!("{prefix}:{image}:tag"), tag);
+                    name(format!("{prefix}:{image}:digest"), digest);
+                    name(format!("{prefix}:{image}"), &reference);
+                }
+                if self.apps.iter().map(|(_, fields)| fields.len()).sum::<usize>() == 1 {
+                    name(base, tag);
                 }
             }
         }
-        // As Weave's markers: the environment alone. It is the version of the chart, or the one value that there is.
-        let chart = fields.iter().find(|(field, _)| *field == Field::Chart);
-        let only = chart.or(fields.first().filter(|_| fields.len() == 1));
-        if let Some((_, value)) = only {
-            setters.insert(base, tag_and_digest(value).0.to_owned());
+        names.retain(|(_, value)| !value.is_empty());
+        names
+    }
+
+    /// The values that markers may name. A name that would mean two values means none.
+    fn setters(&self) -> Setters {
+        let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (app, fields) in &self.apps {
+            for (field, value) in fields {
+                for (name, value) in self.names(app, field, value) {
+                    values.entry(name).or_default().insert(value);
+                }
+            }
         }
-        setters
+        let clear = values.into_iter().filter(|(_, values)| values.len() == 1);
+        clear
+            .filter_map(|(name, values)| Some((name, values.into_iter().next()?)))
+            .collect()
     }
 
     /// What a commit and a pull request say first.
@@ -323,10 +343,7 @@ fn unmarked(app: &AppReference, fields: &[(Field, String)], namespace: &str) -> 
         values: app.kind == AppKind::HelmRelease,
         kustomizations: app.kind == AppKind::Kustomization,
         object: Some(Subject {
-            group: match app.kind {
-                AppKind::HelmRelease => "helm.toolkit.fluxcd.io".to_owned(),
-                AppKind::Kustomization => "kustomize.toolkit.fluxcd.io".to_owned(),
-            },
+            group: app.kind.group().to_owned(),
             kind: app.kind.as_str().to_owned(),
             name: app.name.clone(),
             namespace: namespace.to_owned(),
@@ -358,7 +375,6 @@ fn unmarked(app: &AppReference, fields: &[(Field, String)], namespace: &str) -> 
 /// Sets the values in the files below a folder. Pure.
 fn edit(task: &Task, path: &str, files: &[(String, Vec<u8>)]) -> Result<Edited, Error> {
     let setters = task.setters();
-    let marker = task.marker();
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     let mut edited = Edited::default();
     for (app, fields) in &task.apps {
@@ -412,27 +428,15 @@ fn edit(task: &Task, path: &str, files: &[(String, Vec<u8>)]) -> Result<Edited, 
                 texts.insert(file, text);
             }
         }
-        for (field, _) in fields {
+        for (field, value) in fields {
             let name = field.to_string();
-            let is_marked = match field {
-                Field::Chart => marked.contains(&marker) || marked.contains(&format!("{marker}:chart")),
-                Field::Image(image) => {
-                    let base = format!("{marker}:{image}");
-                    let has = |end: &str| marked.contains(&format!("{base}{end}"));
-                    has("")
-                        || has(":tag")
-                        || has(":digest")
-                        || (fields.len() == 1 && marked.contains(&marker))
-                }
-            };
+            let named = format!("{}/{}: {name}", app.kind.as_str(), app.name);
+            let mut names = task.names(app, field, value).into_iter().map(|(name, _)| name);
+            let is_marked = names.clone().any(|name| marked.contains(&name));
+            let marker = names.find(|name| setters.contains_key(name)).unwrap_or_default();
             let files = found
                 .get(&name)
                 .map(|files| files.iter().copied().collect::<Vec<_>>());
-            let named = format!("{}/{}: {name}", app.kind.as_str(), app.name);
-            let marker = match field {
-                Field::Chart => marker.clone(),
-                Field::Image(image) => format!("{marker}:{image}:tag"),
-            };
             match files.as_deref() {
                 _ if is_marked => {}
                 Some([_]) => {}

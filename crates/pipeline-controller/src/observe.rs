@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
-use api::delivery::{AppKind, AppReference, Pipeline};
+use api::delivery::{AppReference, Pipeline};
 use controller_kit::ObjectKey;
 use promotion::Values;
 use promotion::observe::{Health, Seen};
@@ -125,12 +125,9 @@ impl Owner {
         if namespace == self.namespace {
             return Ok(());
         }
-        let (group, resource) = match app.kind {
-            AppKind::HelmRelease => ("helm.toolkit.fluxcd.io", "helmreleases"),
-            AppKind::Kustomization => ("kustomize.toolkit.fluxcd.io", "kustomizations"),
-        };
+        let resource = app.kind.plural();
         let target = Target {
-            group,
+            group: app.kind.group(),
             resource,
             namespace: namespace.to_owned(),
             name: app.name.clone(),
@@ -148,6 +145,8 @@ impl Owner {
 
 #[cfg(test)]
 mod tests {
+    use api::delivery::AppKind;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The labels of an application are its owner's: they are taken only if the Kustomization's inventory has the application.
 
-use api::delivery::{AppKind, AppReference, Pipeline};
+use api::delivery::{AppReference, Pipeline};
 use api::source::{GitRepository, Source as _};
 use controller_kit::{ObjectKey, access_from, check_name};
 use kube::ResourceExt as _;
@@ -97,10 +97,7 @@ pub(crate) fn find(
     let facts = context.app(app.kind, &ObjectKey::new(namespace, &*app.name));
     let owner = facts.and_then(|facts| facts.owner);
     let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
-    let group = match app.kind {
-        AppKind::HelmRelease => "helm.toolkit.fluxcd.io",
-        AppKind::Kustomization => "kustomize.toolkit.fluxcd.io",
-    };
+    let group = app.kind.group();
     let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
     let built = context.kustomizations.get(&owner.object_ref());
     let built = built.filter(|built| built.has_applied(&id));
@@ -134,7 +131,7 @@ pub(crate) async fn open(key: &ObjectKey, namespace: &str, context: &Context) ->
         repository: key.clone(),
         namespace: namespace.to_owned(),
     };
-    // Whether it is there is told to those only who may use it.
+    // Only those who may use it learn whether it exists.
     let source = match source {
         Err(error) if key.namespace == namespace => return Err(Error::Read(key.clone(), Box::new(error))),
         Err(_) => return Err(not_allowed()),

@@ -63,8 +63,8 @@ impl From<forge::Error> for change::Error {
 pub(crate) enum Way {
     /// By a commit on the branch.
     Commit,
-    /// By a pull request.
-    PullRequest(Box<PullRequestSpec>),
+    /// By a pull request, as the ChangePolicy of this name says.
+    PullRequest(String, Box<PullRequestSpec>),
 }
 
 /// A change that is proposed.
@@ -102,7 +102,7 @@ pub(crate) async fn way(pipeline: &Pipeline, environment: &str, context: &Contex
     let name = policy.name_any();
     match (policy.spec.kind, policy.spec.pull_request) {
         (ChangeKind::Commit, _) => Ok(Way::Commit),
-        (ChangeKind::PullRequest, Some(spec)) => Ok(Way::PullRequest(Box::new(spec))),
+        (ChangeKind::PullRequest, Some(spec)) => Ok(Way::PullRequest(name, Box::new(spec))),
         (ChangeKind::PullRequest, None) => {
             let problem = "spec.pullRequest is missing";
             Err(Error::Invalid { name, problem })
@@ -114,11 +114,11 @@ pub(crate) async fn way(pipeline: &Pipeline, environment: &str, context: &Contex
 pub(crate) async fn propose(
     site: &Site<'_>,
     part: &Part,
-    spec: &PullRequestSpec,
+    (policy, spec): (&str, &PullRequestSpec),
     open: usize,
 ) -> Result<Done, change::Error> {
     let work = Work {
-        forge: sign_in(site, spec).await?,
+        forge: sign_in(site, policy, spec).await?,
         branch: branch_name(&part.task),
         may_open: spec.max_open.is_none_or(|most| open < most as usize),
         site,
@@ -142,7 +142,7 @@ pub(crate) async fn propose(
     Err(change::Error::Races(work.branch))
 }
 
-async fn sign_in(site: &Site<'_>, spec: &PullRequestSpec) -> Result<Forge<'static>, Error> {
+async fn sign_in(site: &Site<'_>, policy: &str, spec: &PullRequestSpec) -> Result<Forge<'static>, Error> {
     let own = site.pipeline.namespace().unwrap_or_default();
     let url = site.repository.remotes.url.to_string();
     let address = match &spec.forge.url {
@@ -151,7 +151,8 @@ async fn sign_in(site: &Site<'_>, spec: &PullRequestSpec) -> Result<Forge<'stati
         None if site.key.namespace != own => {
             let problem =
                 "spec.pullRequest.forge.url is required, as the GitRepository is in another namespace";
-            return Err(Error::Invalid { name: own, problem });
+            let name = policy.to_owned();
+            return Err(Error::Invalid { name, problem });
         }
         None => &url,
     };

@@ -264,7 +264,7 @@ fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, S
         let said = match done {
             Ok(Done::Committed { is_new: false, .. }) => continue,
             Ok(Done::Committed { commit, .. }) => {
-                // Targets that one commit changed are told of together.
+                // One event for all targets of a commit.
                 let known = all
                     .iter_mut()
                     .find(|(_, said)| said.commit.as_ref() == Some(commit));

@@ -153,3 +153,32 @@ fn no_value_adds_a_line_to_the_message() {
     let releases = message.lines().filter(|line| line.starts_with("Release: "));
     assert_eq!(releases.collect::<Vec<_>>(), ["Release: sha256:abc"], "{message}");
 }
+
+#[test]
+fn a_marker_that_could_mean_two_values_means_none() {
+    let mut task = task(&[("chart", "1.1.0"), ("h.io/web", "v2")]);
+    let other = AppReference {
+        name: "other".to_owned(),
+        ..task.apps[0].0.clone()
+    };
+    let fields = vec![
+        (Field::Chart, "7.0.0".to_owned()),
+        (Field::Image("h.io/web".to_owned()), "v2".to_owned()),
+    ];
+    task.apps.push((other, fields));
+    let setters = task.setters();
+    let of = |name: &str| setters.get(&format!("{MARKED}{name}")).map(String::as_str);
+    assert_eq!((of(""), of(":chart")), (None, None));
+    assert_eq!(
+        (of(":shop:chart"), of(":other:chart")),
+        (Some("1.1.0"), Some("7.0.0"))
+    );
+    assert_eq!(of(":h.io/web:tag"), Some("v2"), "both carry the same");
+    assert_eq!(of(":h.io/web:digest"), None, "there is none");
+    let files = [("apps/eu/a.yaml", release_manifest("other", "eu", "6.0.0"))];
+    let error = changed(&task, &files).unwrap_err();
+    assert!(
+        error.contains(r#"HelmRelease/shop: chart"#) && error.contains("team:shop:production:shop:chart"),
+        "{error}"
+    );
+}
