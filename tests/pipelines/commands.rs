@@ -133,6 +133,26 @@ fn releases_are_held_released_and_approved_in_the_name_of_who_does_it() {
             ok && said.contains("dev: release 2; production: release 2"),
             "{said}"
         );
+        let (ok, said) = scene.windlass(&["reconcile", "pipeline/shop"]).await?;
+        ensure!(ok, "{said}");
+
+        // Nothing is promoted while it is suspended.
+        let (ok, said) = scene.windlass(&["suspend", "pipeline/shop"]).await?;
+        ensure!(ok, "{said}");
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v3"));
+        repository.commit("main", "by a person", &[next])?;
+        let tag = "/spec/images/0/newTag";
+        scene.has((KUSTOMIZE, "Kustomization"), &dev, tag, "v3").await?;
+        let pipeline = scene.wait(|_| true).await?;
+        ensure!(
+            release_of(&pipeline, 0) == Some(2),
+            "it was looked at while it was suspended"
+        );
+        let (ok, said) = scene.windlass(&["resume", "pipeline/shop"]).await?;
+        ensure!(ok, "{said}");
+        scene
+            .wait(|pipeline| waits(pipeline, 1) == ["release 3: approval 0 of 1"])
+            .await?;
         Ok(())
     });
 }

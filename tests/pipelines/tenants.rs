@@ -111,3 +111,112 @@ fn a_pipeline_writes_into_no_repository_of_others() {
         Ok(())
     });
 }
+
+#[test]
+fn a_token_goes_to_no_forge_that_the_owner_of_a_repository_chose() {
+    play("token", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        // The repository's owner lets others push, and could point it to a server that reads their tokens.
+        let source = testkit::objects::git_repository(team, "fleet", repository.url(), "main");
+        let mut source = testkit::objects::with_spec(source, json!({"interval": "1s"}));
+        source["metadata"]["annotations"] = json!({"windlass.dev/access-from": "*"});
+        apply(&scene.client, &source).await?;
+        let other = scene.world.control_plane.namespace("victim").await?;
+        for namespace in [&dev, &production] {
+            let binding = json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+                "metadata": {"name": "other", "namespace": namespace},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "promoter"},
+                "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": other}],
+            });
+            apply(&scene.client, &binding).await?;
+        }
+        let policy = json!({
+            "apiVersion": DELIVERY, "kind": "ChangePolicy", "metadata": {"name": "review", "namespace": other},
+            "spec": {"type": "PullRequest", "pullRequest": {"forge": {"provider": "gitea", "secretRef": {"name": "token"}}}},
+        });
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": other},
+            "stringData": {"token": "the-victims-token"},
+        });
+        let pipeline = json!({
+            "apiVersion": DELIVERY, "kind": "Pipeline", "metadata": {"name": "shop", "namespace": other},
+            "spec": {
+                "apps": [{"kind": "Kustomization", "name": "shop"}],
+                "changePolicyRef": {"name": "review"},
+                "environments": [
+                    {"name": "dev", "targets": [{"namespace": dev}]},
+                    {"name": "production", "targets": [{"namespace": production}]},
+                ],
+            },
+        });
+        for object in [&policy, &secret, &pipeline] {
+            apply(&scene.client, object).await?;
+        }
+        let api = testkit::objects::api(&scene.client, DELIVERY, "Pipeline", &other);
+        let patience = crate::world::PATIENCE;
+        testkit::wait_for(
+            &api,
+            "shop",
+            |pipeline| release_of(pipeline, 1) == Some(1),
+            patience,
+        )
+        .await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let said = format!(
+            "{production}: ChangePolicy 'review': spec.pullRequest.forge.url is required, as the GitRepository is in another \
+             namespace"
+        );
+        testkit::wait_for(
+            &api,
+            "shop",
+            |pipeline| waits(pipeline, 1) == [said.clone()],
+            patience,
+        )
+        .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn files_that_fill_the_memory_are_refused() {
+    play("bulky", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        // Below the folder, and not among what is applied.
+        let list = Change::write("production/kustomization.yaml", "resources: [shop.yaml]\n");
+        let bulk = format!("name: shop\ntext: {}\n", "x".repeat(2 << 20));
+        let mut changes = vec![list, Change::write("dev/shop.yaml", app(&dev, team, "v2"))];
+        changes.extend(
+            (0..17).map(|number| Change::write(&format!("production/bulk/{number}.yaml"), bulk.clone())),
+        );
+        repository.commit("main", "bulk", &changes)?;
+        let said = format!(
+            "{production}: the files below 'production' that name the applications are larger than 33554432 bytes together"
+        );
+        scene
+            .wait(|pipeline| waits(pipeline, 1) == [said.clone()])
+            .await?;
+        Ok(())
+    });
+}
