@@ -9,7 +9,8 @@ pub use change_policy::{
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateObject,
-    OnFailure, Pipeline, PipelineSpec, PipelineStatus, Release, Rollout, Target, TargetChange, TargetStatus,
+    OnFailure, Pipeline, PipelineSpec, PipelineStatus, Release, Rollback, Rollout, Target, TargetChange,
+    TargetStatus,
 };
 
 /// This group.

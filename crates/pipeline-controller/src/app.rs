@@ -89,9 +89,13 @@ impl<K> App<K> {
 
     /// Changes when something that matters does.
     pub(crate) fn fingerprint(&self) -> impl PartialEq + Send + use<K> {
-        let ready = self
-            .ready()
-            .map(|ready| (ready.status.clone(), ready.reason.clone()));
+        let ready = self.ready().map(|ready| {
+            (
+                ready.status.clone(),
+                ready.reason.clone(),
+                ready.observed_generation,
+            )
+        });
         let history = self.status.history.first().cloned();
         let seen = self.status.observed_generation == self.metadata.generation;
         (self.metadata.generation, seen, ready, history, self.owner())
@@ -125,7 +129,12 @@ impl<K> App<K> {
         if self.spec.suspend {
             return Health::Progressing("it is suspended".to_owned());
         }
-        if self.status.observed_generation != self.metadata.generation {
+        let is_observed = self.status.observed_generation == self.metadata.generation;
+        // A spec that fails is not observed by the status: its condition says that it was tried.
+        let has_failed = |ready: &Condition| {
+            ready.status == "False" && ready.observed_generation == self.metadata.generation
+        };
+        if !is_observed && !self.ready().is_some_and(has_failed) {
             return Health::Progressing("its newest spec has not been reconciled yet".to_owned());
         }
         let Some(ready) = self.ready() else {
@@ -291,6 +300,15 @@ mod tests {
         let mut old = ready("True", "UpgradeSucceeded");
         old["observedGeneration"] = json!(1);
         assert!(matches!(health(&old), Health::Progressing(_)));
+        // Neither apply-controller nor Flux's writes the generation of what fails into the status.
+        let mut failed = ready("False", "BuildFailed");
+        failed["observedGeneration"] = json!(1);
+        assert!(
+            matches!(health(&failed), Health::Progressing(_)),
+            "it failed before"
+        );
+        failed["conditions"][0]["observedGeneration"] = json!(2);
+        assert!(matches!(health(&failed), Health::Failed(_)));
         assert!(matches!(health(&json!({})), Health::Progressing(_)));
         let suspended = app(&json!({"suspend": true}), &ready("True", "UpgradeSucceeded"));
         assert!(matches!(suspended.facts().health, Health::Progressing(_)));

@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
-use crate::reconcile::{self, reconcile};
+use crate::reconcile::reconcile;
 
 /// Feature gate of identities of ServiceAccounts at cloud providers.
 const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
@@ -32,8 +32,11 @@ const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
 /// Reconciles Pipelines until the token is cancelled.
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let watch = &flags.common.watch;
-    let (pipelines, touched) =
-        watch_into_store_noting::<Pipeline>(scoped_api(&kit.client, watch), watch, &reconcile::ANNOTATIONS);
+    let (pipelines, touched) = watch_into_store_noting::<Pipeline>(
+        scoped_api(&kit.client, watch),
+        watch,
+        &promotion::decisions::ANNOTATIONS,
+    );
     let (releases, touched_releases) = watch_changes(
         scoped_api(&kit.client, watch),
         selecting(""),

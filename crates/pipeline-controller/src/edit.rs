@@ -8,6 +8,7 @@ use git_client::commit::Person;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
 use git_writer::files::{below, is_yaml};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use promotion::values::{Field, field, tag_and_digest};
 use yaml_setters::{Image, Setters, Subject, Unmarked};
@@ -70,6 +71,17 @@ pub(crate) enum Error {
     },
 }
 
+/// A release that enters though the target has had a newer one, or this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// When it was asked for.
+    pub(crate) at: Timestamp,
+    /// Whether it is older than what the target had.
+    pub(crate) is_back: bool,
+    /// Who asked, and why.
+    pub(crate) by: String,
+}
+
 /// A release for a target.
 #[derive(Clone)]
 pub(crate) struct Task {
@@ -79,6 +91,7 @@ pub(crate) struct Task {
     /// Namespace of the applications.
     pub(crate) namespace: String,
     pub(crate) release: Release,
+    pub(crate) asked: Option<Asked>,
     /// Applications, with what they are given.
     pub(crate) apps: Vec<(AppReference, Vec<(Field, String)>)>,
     pub(crate) author: Person,
@@ -91,6 +104,7 @@ impl Task {
         environment: &str,
         namespace: &str,
         release: &Release,
+        asked: Option<Asked>,
         context: &Context,
     ) -> Self {
         let apps = pipeline.spec.apps.iter().map(|app| {
@@ -116,6 +130,7 @@ impl Task {
             environment: environment.to_owned(),
             namespace: namespace.to_owned(),
             release: release.clone(),
+            asked,
             apps: apps.collect(),
             author: match author {
                 Some(author) => Person {
@@ -209,11 +224,19 @@ impl Task {
 
     /// What a commit and a pull request say first.
     pub(crate) fn title(&self) -> String {
-        let pipeline = self.pipeline();
-        format!(
-            "Promote release {} of {pipeline} to {}",
-            self.release.number, self.environment
-        )
+        let (pipeline, environment, number) = (self.pipeline(), &self.environment, self.release.number);
+        match &self.asked {
+            Some(asked) if asked.is_back => {
+                format!("Roll back {pipeline} in {environment} to release {number}")
+            }
+            _ => format!("Promote release {number} of {pipeline} to {environment}"),
+        }
+    }
+
+    /// Who or what asked for it, as a paragraph.
+    pub(crate) fn why(&self) -> String {
+        let asked = self.asked.as_ref();
+        asked.map_or(String::new(), |asked| format!("Asked for by {}\n\n", asked.by))
     }
 
     /// The message of a commit.
@@ -221,8 +244,9 @@ impl Task {
         let pipeline = self.pipeline();
         let lines: Vec<_> = edited.lines().iter().map(|line| format!("- {line}")).collect();
         format!(
-            "{}\n\nTargets: {}\n{}\n\nPipeline: {pipeline}\nEnvironment: {}\nRelease: {}\n",
+            "{}\n\n{}Targets: {}\n{}\n\nPipeline: {pipeline}\nEnvironment: {}\nRelease: {}\n",
             self.title(),
+            self.why(),
             targets.join(", "),
             lines.join("\n"),
             self.environment,
@@ -263,7 +287,12 @@ impl Edited {
     }
 
     /// What identifies the change, and the files that it is made over; None if nothing changes.
-    pub(crate) fn identity(&self, pack: &Pack) -> Result<Option<(Change, Change)>, pack::Error> {
+    /// What was asked for is a change of its own: it may be the same as one that was merged before.
+    pub(crate) fn identity(
+        &self,
+        asked: Option<&Asked>,
+        pack: &Pack,
+    ) -> Result<Option<(Change, Change)>, pack::Error> {
         if self.contents.is_empty() {
             return Ok(None);
         }
@@ -278,7 +307,9 @@ impl Edited {
                 &change.new,
             ]
         });
-        let change = Change::new(parts.map(String::as_str));
+        let asked = asked.map(|asked| asked.at.to_string());
+        let parts = parts.map(String::as_str).chain(asked.as_deref());
+        let change = Change::new(parts);
         let mut below = Vec::new();
         for path in self.contents.keys() {
             below.push(path.clone());

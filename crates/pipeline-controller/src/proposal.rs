@@ -202,7 +202,7 @@ impl Work<'_> {
         let (revision, commit) = (base.revision.clone(), base.commit);
         let wanted = base
             .edited
-            .identity(&base.pack)
+            .identity(task.asked.as_ref(), &base.pack)
             .map_err(crate::edit::Error::from)?;
         let head = self.head().await?;
         let seen = Seen {
@@ -440,6 +440,9 @@ fn body(task: &Task, edited: &Edited) -> String {
         code(&task.environment),
         code(&task.namespace)
     );
+    if let Some(asked) = &task.asked {
+        text.push_str(&format!("Asked for by {}.\n\n", code(&asked.by)));
+    }
     for line in edited.lines() {
         text.push_str(&format!("- {}\n", code(&line)));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::delivery::{Pipeline, PipelineSpec, PipelineStatus, TargetChange};
+use api::delivery::{Pipeline, PipelineSpec, PipelineStatus, TargetChange, TargetStatus};
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
 use controller_kit::record::Unrecorded;
@@ -13,19 +13,17 @@ use controller_kit::{ObjectKey, pace};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use promotion::check;
-use promotion::decisions::{self, Decisions};
+use promotion::decisions::{ANNOTATIONS, Decisions, Promotion};
 use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
 use crate::change::{self, Done};
 use crate::context::Context;
-use crate::edit::Task;
+use crate::edit::{Asked, Task};
 use crate::failures::AGAIN;
 use crate::gates::Gates;
 use crate::{observe as look, status};
 
-/// Annotations of a Pipeline that say what may be promoted.
-pub(crate) const ANNOTATIONS: [&str; 2] = [decisions::HOLDS, decisions::APPROVALS];
 /// Reason of the event for each promotion, as Weave's controller has it.
 const PROMOTE: &str = "Promote";
 /// How often a forge is asked, if the spec does not say.
@@ -50,7 +48,7 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
 async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome, Unrecorded> {
     let pipelines = &context.pipelines;
     let annotation = |name: &str| object.annotations().get(name).map(String::as_str);
-    let decisions = match Decisions::parse(annotation(decisions::HOLDS), annotation(decisions::APPROVALS)) {
+    let decisions = match Decisions::parse(annotation) {
         Ok(decisions) => decisions,
         Err(error) => {
             let (reason, problem) = (status::INVALID_ANNOTATION, error.to_string());
@@ -67,7 +65,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let spec = spec(&object);
     let seen = look::targets(&object, context).await;
     let before = object.status.clone().unwrap_or_default();
-    let mut next = observe(&spec, &seen, &before, Timestamp::now());
+    let mut next = observe(&spec, &seen, &before, &decisions, Timestamp::now());
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
     let owner = (
         object.uid().unwrap_or_default(),
@@ -113,10 +111,11 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
             return Ok(Outcome::After(SOON));
         }
         // Those of one environment and release go together.
-        let together =
-            |one: &Step, next: &Step| (one.environment, one.release) == (next.environment, next.release);
+        let together = |one: &Step, next: &Step| {
+            (one.environment, one.release, one.asked) == (next.environment, next.release, next.asked)
+        };
         for steps in last.steps.chunk_by(together) {
-            let done = carry_out(steps, &object, &next, context).await;
+            let done = carry_out(steps, &object, (&next, &decisions), context).await;
             for (step, done) in steps.iter().zip(done) {
                 let mut change = made(*step, now);
                 match done {
@@ -203,6 +202,7 @@ fn made(step: Step, now: Timestamp) -> TargetChange {
         commit: None,
         pull_request: None,
         at: Some(time(now)),
+        asked: step.asked.map(time),
     }
 }
 
@@ -213,7 +213,7 @@ fn take_back(status: &mut PipelineStatus, before: &PipelineStatus, step: Step) {
     let target = status.environments.get_mut(step.environment);
     let target = target.and_then(|environment| environment.targets.get_mut(step.target));
     if let (Some(known), Some(target)) = (known, target) {
-        (target.newest, target.change) = (known.newest, known.change.clone());
+        target.clone_from(known);
     }
 }
 
@@ -221,7 +221,7 @@ fn take_back(status: &mut PipelineStatus, before: &PipelineStatus, step: Step) {
 async fn carry_out(
     steps: &[Step],
     object: &Pipeline,
-    status: &PipelineStatus,
+    (status, decisions): (&PipelineStatus, &Decisions),
     context: &Context,
 ) -> Vec<Result<Done, String>> {
     let Some(first) = steps.first() else {
@@ -239,7 +239,8 @@ async fn carry_out(
     };
     let tasks = steps.iter().map(|step| {
         let target = &seen.targets[step.target];
-        Task::new(object, &spec.name, &target.name, release, context)
+        let asked = asked(*step, target, decisions.promotion(&spec.name));
+        Task::new(object, &spec.name, &target.name, release, asked, context)
     });
     let tasks: Vec<_> = tasks.collect();
     let others = status.environments.iter().flat_map(|one| &one.targets);
@@ -255,6 +256,21 @@ async fn carry_out(
         publish(object, environment, number, &said, context);
     }
     done
+}
+
+/// Who or what asked for a step.
+fn asked(step: Step, target: &TargetStatus, promotion: Option<&Promotion>) -> Option<Asked> {
+    let at = step.asked?;
+    let promotion = promotion.filter(|one| time(one.at).0 == at);
+    let newest = target.newest.unwrap_or_default();
+    Some(Asked {
+        at,
+        is_back: step.release < newest,
+        by: match promotion {
+            Some(promotion) => promotion.to_string(),
+            None => format!("the failure of release {newest} in {}", target.name),
+        },
+    })
 }
 
 /// A text for each commit, each pull request that was touched and each failure, with the commit; none for what was there.
@@ -274,6 +290,7 @@ fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, S
                 }
                 Said {
                     commit: Some(commit.clone()),
+                    asked: task.asked.clone(),
                     ..Said::default()
                 }
             }
@@ -302,6 +319,7 @@ struct Said {
     commit: Option<String>,
     event: String,
     problem: Option<String>,
+    asked: Option<Asked>,
 }
 
 fn publish(object: &Pipeline, environment: &str, number: u64, said: &Said, context: &Context) {
@@ -313,10 +331,18 @@ fn publish(object: &Pipeline, environment: &str, number: u64, said: &Said, conte
         }
         (None, Some(commit)) => {
             let short = commit.get(..7).unwrap_or(commit);
-            (
-                Severity::Info,
-                format!("release {number} goes into {place} by commit {short}"),
-            )
+            let text = match &said.asked {
+                Some(Asked {
+                    is_back: true, by, ..
+                }) => {
+                    format!("{place} goes back to release {number} by commit {short}, asked for by {by}")
+                }
+                Some(Asked { by, .. }) => {
+                    format!("release {number} goes into {place} again by commit {short}, asked for by {by}")
+                }
+                None => format!("release {number} goes into {place} by commit {short}"),
+            };
+            (Severity::Info, text)
         }
         (None, None) => (Severity::Info, said.event.clone()),
     };

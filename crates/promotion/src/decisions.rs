@@ -1,4 +1,4 @@
-//! What people decided about a pipeline: holds and approvals, in two of its annotations.
+//! What people decided about a pipeline: holds, approvals and promotions by hand, in annotations.
 //!
 //! Each is a JSON list. What cannot be read holds everything and approves nothing.
 
@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 pub const HOLDS: &str = "delivery.windlass.dev/holds";
 /// Annotation with the approvals of a pipeline: a JSON list of [`Approval`].
 pub const APPROVALS: &str = "delivery.windlass.dev/approvals";
+/// Annotation with what people promote by hand: a JSON list of [`Promotion`].
+pub const PROMOTIONS: &str = "delivery.windlass.dev/promotions";
+/// All annotations with decisions.
+pub const ANNOTATIONS: [&str; 3] = [HOLDS, APPROVALS, PROMOTIONS];
 
 /// Entries of one list.
 const MAX_ENTRIES: usize = 200;
@@ -50,11 +54,7 @@ impl Hold {
 
 impl fmt::Display for Hold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = match self.by.is_empty() {
-            true => "someone".to_owned(),
-            false => shown(&self.by),
-        };
-        write!(formatter, "held by {by}")?;
+        write!(formatter, "held by {}", by(&self.by))?;
         match self.reason.is_empty() {
             true => Ok(()),
             false => write!(formatter, ": {}", shown(&self.reason)),
@@ -77,6 +77,35 @@ pub struct Approval {
     pub at: Option<Timestamp>,
 }
 
+/// A release goes into an environment that has had it, or a newer one: back after a rollback, or again. Carried out
+/// once in each target, without windows, approvals and gates. The last one of an environment counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Promotion {
+    /// The environment.
+    pub environment: String,
+    /// Number of the release.
+    pub release: u64,
+    /// Why, in the words of who promotes.
+    #[serde(default)]
+    pub reason: String,
+    /// Who promotes.
+    #[serde(default)]
+    pub by: String,
+    /// When. It is not due before. Two with the same second are one.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for Promotion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&by(&self.by))?;
+        match self.reason.is_empty() {
+            true => Ok(()),
+            false => write!(formatter, ": {}", shown(&self.reason)),
+        }
+    }
+}
+
 /// An annotation that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the annotation {annotation} cannot be read: {problem}")]
@@ -92,18 +121,29 @@ pub struct Decisions {
     pub holds: Vec<Hold>,
     /// The approvals.
     pub approvals: Vec<Approval>,
+    /// What people promote by hand.
+    pub promotions: Vec<Promotion>,
 }
 
 impl Decisions {
-    /// Reads both annotations.
+    /// Reads the annotations of a pipeline.
     ///
     /// # Errors
     /// When one of them is not such a list. Then nothing may be promoted: it may have been a hold.
-    pub fn parse(holds: Option<&str>, approvals: Option<&str>) -> Result<Self, Error> {
+    pub fn parse<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Result<Self, Error> {
         Ok(Self {
-            holds: list(HOLDS, holds)?,
-            approvals: list(APPROVALS, approvals)?,
+            holds: list(HOLDS, annotation(HOLDS))?,
+            approvals: list(APPROVALS, annotation(APPROVALS))?,
+            promotions: list(PROMOTIONS, annotation(PROMOTIONS))?,
         })
+    }
+
+    /// Returns what was promoted by hand into an environment last.
+    pub fn promotion(&self, environment: &str) -> Option<&Promotion> {
+        let promotions = self.promotions.iter();
+        promotions
+            .filter(|one| one.environment == environment)
+            .max_by_key(|one| one.at)
     }
 
     /// Returns the hold that keeps a release out of an environment.
@@ -134,6 +174,13 @@ fn list<T: for<'de> Deserialize<'de>>(annotation: &'static str, text: Option<&st
     Ok(list)
 }
 
+fn by(name: &str) -> String {
+    match name.is_empty() {
+        true => "someone".to_owned(),
+        false => shown(name),
+    }
+}
+
 /// Text of a person, fit to stand in a message.
 pub(crate) fn shown(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
@@ -148,13 +195,17 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn read(annotation: &str, text: &str) -> Result<Decisions, Error> {
+        Decisions::parse(|name| (name == annotation).then_some(text))
+    }
+
     #[test]
     fn a_hold_is_as_wide_as_it_says_and_ends() {
         let text = r#"[
             {"environment": "production", "release": 5, "reason": "bad", "by": "ana"},
             {"environment": "staging", "until": "2026-11-26T12:00:00Z"}
         ]"#;
-        let decisions = Decisions::parse(Some(text), None).unwrap();
+        let decisions = read(HOLDS, text).unwrap();
         let held = |environment, release, now: &str| {
             let hold = decisions.hold(environment, release, at(now));
             hold.map(ToString::to_string)
@@ -164,7 +215,7 @@ mod tests {
         assert_eq!(held("production", 6, before), None);
         assert_eq!(held("staging", 6, before).unwrap(), "held by someone");
         assert_eq!(held("staging", 6, "2026-11-26T12:00:00Z"), None);
-        let all = Decisions::parse(Some("[{}]"), None).unwrap();
+        let all = read(HOLDS, "[{}]").unwrap();
         assert!(all.hold("any", 1, at(before)).is_some());
     }
 
@@ -177,7 +228,7 @@ mod tests {
             {"environment": "p", "digest": "other", "by": "ben"},
             {"environment": "q", "digest": "d", "by": "eve"}
         ]"#;
-        let decisions = Decisions::parse(None, Some(text)).unwrap();
+        let decisions = read(APPROVALS, text).unwrap();
         assert_eq!(
             decisions.approvers("p", "d").into_iter().collect::<Vec<_>>(),
             ["ana"]
@@ -185,14 +236,29 @@ mod tests {
     }
 
     #[test]
+    fn the_last_promotion_of_an_environment_counts() {
+        let text = r#"[
+            {"environment": "p", "release": 3, "at": "2026-11-26T12:00:00Z", "by": "ana", "reason": "crash"},
+            {"environment": "p", "release": 2, "at": "2026-11-26T11:00:00Z"},
+            {"environment": "q", "release": 1, "at": "2026-11-26T13:00:00Z"}
+        ]"#;
+        let decisions = read(PROMOTIONS, text).unwrap();
+        let last = decisions.promotion("p").unwrap();
+        assert_eq!((last.release, last.to_string().as_str()), (3, "ana: crash"));
+        assert_eq!(decisions.promotion("r"), None);
+        let timeless = r#"[{"environment": "p", "release": 3}]"#;
+        assert!(read(PROMOTIONS, timeless).is_err());
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named() {
-        let error = Decisions::parse(Some("{"), None).unwrap_err().to_string();
+        let error = read(HOLDS, "{").unwrap_err().to_string();
         assert!(
             error.starts_with("the annotation delivery.windlass.dev/holds cannot be read: "),
             "{error}"
         );
         let many = format!("[{}]", vec!["{}"; MAX_ENTRIES + 1].join(","));
-        assert!(Decisions::parse(Some(&many), None).is_err());
+        assert!(read(HOLDS, &many).is_err());
         assert_eq!(shown("a\nb"), "a b");
     }
 }

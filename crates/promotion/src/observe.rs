@@ -1,12 +1,14 @@
 //! What is seen now, joined with what was known: which releases there are, who has which, since when it is healthy.
 
 use api::delivery::{
-    Environment, EnvironmentStatus, PipelineSpec, PipelineStatus, Release, TargetChange, TargetStatus,
+    Environment, EnvironmentStatus, PipelineSpec, PipelineStatus, Release, Rollback, TargetChange,
+    TargetStatus,
 };
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::Values;
+use crate::decisions::Decisions;
 use crate::plan::is_proposed;
 use crate::values::digest;
 
@@ -54,6 +56,10 @@ pub(crate) fn timeout(environment: &Environment) -> SignedDuration {
     duration(rollout.and_then(|rollout| rollout.timeout.as_ref())).unwrap_or(TIMEOUT)
 }
 
+fn rollback_within(environment: &Environment) -> Option<SignedDuration> {
+    duration(environment.rollout.as_ref()?.rollback_within.as_ref())
+}
+
 fn duration(duration: Option<&api::meta::Duration>) -> Option<SignedDuration> {
     SignedDuration::try_from(duration?.to_std()).ok()
 }
@@ -64,6 +70,7 @@ pub fn observe(
     spec: &PipelineSpec,
     seen: &[Vec<Seen>],
     before: &PipelineStatus,
+    decisions: &Decisions,
     now: Timestamp,
 ) -> PipelineStatus {
     let mut status = before.clone();
@@ -82,7 +89,16 @@ pub fn observe(
             .environments
             .iter()
             .find(|one| one.name == environment.name);
-        let next = environment_status(environment, targets, &status.releases, known, now);
+        let mut next = environment_status(environment, targets, &status.releases, known, now);
+        if let Some(promotion) = decisions.promotion(&environment.name).filter(|one| one.at <= now) {
+            for target in &mut next.targets {
+                // There is nothing to do; what the target never had enters as other releases do.
+                let is_there = target.change.is_none() && target.release == Some(promotion.release);
+                if is_there || target.newest < Some(promotion.release) {
+                    target.last_asked = target.last_asked.take().max(Some(time(promotion.at)));
+                }
+            }
+        }
         status.environments.push(next);
     }
     forget(&mut status);
@@ -97,10 +113,22 @@ pub fn begin(status: &mut PipelineStatus, environment: usize, target: usize, cha
     };
     environment.entering = Some(change.release);
     if let Some(target) = environment.targets.get_mut(target) {
+        if target.newest < Some(change.release) {
+            target.entered = change.at.clone();
+            target.previous = target.release.filter(|_| target.ready).or(target.previous);
+            target.rollback = None;
+        }
+        if let Some(asked) = &change.asked {
+            target.last_asked = target.last_asked.take().max(Some(asked.clone()));
+            target.rollback = None;
+        }
         target.newest = target.newest.max(Some(change.release));
         // What is begun again began before.
         let is_again = target.change.as_ref().is_some_and(|known| {
-            known.release == change.release && known.commit.is_none() && change.commit.is_none()
+            known.release == change.release
+                && known.asked == change.asked
+                && known.commit.is_none()
+                && change.commit.is_none()
         });
         match &mut target.change {
             Some(known) if is_again => known.pull_request = change.pull_request.or(known.pull_request.take()),
@@ -157,11 +185,10 @@ fn environment_status(
 ) -> EnvironmentStatus {
     let nothing = EnvironmentStatus::default();
     let known = known.unwrap_or(&nothing);
-    let timeout = timeout(environment);
     let statuses = environment.targets.iter().zip(targets).map(|(target, seen)| {
         let name = target.namespace.clone().unwrap_or_default();
         let before = known.targets.iter().find(|one| one.name == name);
-        target_status(name, seen, releases, before, timeout, now)
+        target_status(name, seen, releases, before, environment, now)
     });
     let statuses: Vec<_> = statuses.collect();
     let first = statuses.first().and_then(|target| target.release);
@@ -208,9 +235,10 @@ fn target_status(
     seen: &Seen,
     releases: &[Release],
     before: Option<&TargetStatus>,
-    timeout: SignedDuration,
+    environment: &Environment,
     now: Timestamp,
 ) -> TargetStatus {
+    let timeout = timeout(environment);
     let nothing = TargetStatus::default();
     let before = before.unwrap_or(&nothing);
     // What cannot be read has what it had.
@@ -225,8 +253,11 @@ fn target_status(
         Health::Progressing(text) | Health::Failed(text) | Health::Unknown(text) => Some(text.clone()),
     };
     let mut change = before.change.clone();
+    let mut is_bad = has_failed && release == before.newest && entered_lately(before, environment, now);
     if let Some(made) = &change {
-        let has_arrived = release == Some(made.release);
+        // Who goes back before the newer one has arrived has what was asked for, and Git has the newer one.
+        let may_still_leave = made.asked.is_some() && is_proposed(made);
+        let has_arrived = release == Some(made.release) && !may_still_leave;
         // A pull request waits for people.
         let is_late = !is_proposed(made)
             && made
@@ -240,18 +271,53 @@ fn target_status(
                 None => text,
             });
         }
+        let is_known = !matches!(seen.health, Health::Unknown(_));
+        is_bad |= is_known && is_late && !(has_arrived && is_ready) && Some(made.release) == before.newest;
         if is_late || (has_arrived && (is_ready || has_failed)) {
             change = None;
         }
     }
+    let newest = before.newest.max(release);
+    let mut rollback = before.rollback.clone();
+    // Only from the newest, and only to an older one: never in circles.
+    let previous = before.previous.filter(|previous| Some(*previous) < newest);
+    if let Some(previous) = previous
+        && is_bad
+        && change.is_none()
+        && rollback.is_none()
+        && newest == before.newest
+        && release != Some(previous)
+        && rollback_within(environment).is_some()
+    {
+        rollback = Some(Rollback {
+            release: previous,
+            at: Some(time(now)),
+        });
+    }
+    // People were faster, or it has recovered before it could go back.
+    let is_done = |rollback: &Rollback| {
+        release == Some(rollback.release) || newest != before.newest || (is_ready && release == newest)
+    };
     TargetStatus {
         name,
         release,
-        newest: before.newest.max(release),
+        newest,
         ready: is_ready,
         message,
         change,
+        entered: before.entered.clone(),
+        previous: before.previous,
+        rollback: rollback.filter(|rollback| !is_done(rollback)),
+        last_asked: before.last_asked.clone(),
     }
+}
+
+/// Returns whether the newest release began to enter a target so short ago that its failure has the target go back.
+fn entered_lately(target: &TargetStatus, environment: &Environment, now: Timestamp) -> bool {
+    let (Some(within), Some(entered)) = (rollback_within(environment), &target.entered) else {
+        return false;
+    };
+    now.duration_since(entered.0) <= within
 }
 
 /// Returns the release that a target has: the newest whose values it has, as far as it has such fields.
@@ -277,7 +343,9 @@ fn forget(status: &mut PipelineStatus) {
                 || environment.entering == Some(number)
                 || targets.any(|target| {
                     let change = target.change.as_ref().map(|change| change.release);
-                    target.release == Some(number) || change == Some(number)
+                    target.release == Some(number)
+                        || change == Some(number)
+                        || target.previous == Some(number)
                 })
         })
     };

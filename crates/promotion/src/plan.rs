@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::decisions::{Decisions, shown};
-use crate::observe::{soak, timeout};
+use crate::observe::{soak, time, timeout};
 
 /// A release goes into a target. Indices are those of the spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +23,8 @@ pub struct Step {
     pub target: usize,
     /// Number of the release.
     pub release: u64,
+    /// When a person or a failure asked for it, although a newer release has been there.
+    pub asked: Option<Timestamp>,
 }
 
 /// A cause for which something does not go on, and the time at which it ends, where there is one.
@@ -115,6 +117,7 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
     let mut plan = Plan::default();
     for index in 0..situation.spec.environments.len() {
         let mut waits = situation.finish(index, &mut plan.steps);
+        waits.extend(situation.go_back(index, &mut plan.steps));
         waits.extend(match situation.candidate(index) {
             Some(release) => situation.enter(index, release, &mut plan.steps),
             None => situation.coming(index),
@@ -135,7 +138,9 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
         .iter()
         .zip(&situation.status.environments);
     let late = changes.flat_map(|(environment, status)| late(environment, status));
+    let promotions = situation.decisions.promotions.iter().map(|one| one.at);
     plan.again = untils
+        .chain(promotions)
         .chain(soaking)
         .chain(late)
         .filter(|time| *time > situation.now)
@@ -191,7 +196,11 @@ pub fn is_proposed(change: &TargetChange) -> bool {
 /// Returns whether a target has begun with a release, and it came to nothing.
 fn has_failed_with(target: &TargetStatus, release: u64) -> bool {
     let is_there = target.release == Some(release) && target.ready;
-    target.newest == Some(release) && target.change.is_none() && !is_there
+    let is_coming = target
+        .change
+        .as_ref()
+        .is_some_and(|change| change.release == release);
+    target.newest == Some(release) && !is_coming && !is_there
 }
 
 impl<'a> Situation<'a> {
@@ -253,6 +262,9 @@ impl<'a> Situation<'a> {
             let Some(change) = target.change.as_ref().filter(|change| change.commit.is_none()) else {
                 continue;
             };
+            if self.asked(index, target).is_some() {
+                continue; // to another release
+            }
             if self.open.contains(&(index, at)) {
                 let proposed = change.pull_request.iter();
                 waits.extend(proposed.map(|text| Wait::new(format!("{}: {text}", target.name))));
@@ -261,9 +273,11 @@ impl<'a> Situation<'a> {
             let release = change.release;
             let mut releases = self.status.releases.iter();
             let closed = match releases.find(|known| known.number == release) {
+                Some(_) if change.asked.is_some() => self.held(environment, release).into_iter().collect(),
                 Some(known) => self.closed(environment, known),
                 None => Vec::new(),
             };
+            let asked = change.asked.as_ref().map(|asked| asked.0);
             if !closed.is_empty() {
                 let closed = closed.into_iter().map(|wait| Wait {
                     cause: format!("{}: {}", target.name, wait.cause),
@@ -277,10 +291,73 @@ impl<'a> Situation<'a> {
                     environment: index,
                     target: at,
                     release,
+                    asked,
                 });
             }
         }
         waits
+    }
+
+    /// What a person promotes by hand into a target, or the failure of a newer release has it go back to, as far as that was
+    /// not begun; and when that was asked for.
+    fn asked(&self, index: usize, target: &TargetStatus) -> Option<(u64, Timestamp)> {
+        let promotion = self.decisions.promotion(&self.spec.environments[index].name);
+        let promotion = promotion.filter(|one| {
+            !self.spec.needs(index).is_empty()
+                && one.at <= self.now
+                && target.last_asked < Some(time(one.at))
+                && target.newest >= Some(one.release)
+        });
+        match promotion {
+            Some(one) => Some((one.release, time(one.at).0)),
+            None => {
+                let own = target.rollback.as_ref()?;
+                Some((own.release, own.at.as_ref()?.0))
+            }
+        }
+    }
+
+    /// Has targets go to the releases that were asked for. Only holds keep them from it.
+    fn go_back(&self, index: usize, steps: &mut Vec<Step>) -> Vec<Wait> {
+        let environment = &self.spec.environments[index];
+        let mut waits = Vec::new();
+        for (at, target) in self.status.environments[index].targets.iter().enumerate() {
+            let Some((release, asked)) = self.asked(index, target) else {
+                continue;
+            };
+            let named = |cause: &str| Wait::new(format!("{}: {cause}", target.name));
+            let mut releases = self.status.releases.iter();
+            if !releases.any(|known| known.number == release) {
+                waits.push(named(&format!(
+                    "release {release} is asked for, and is not known any more"
+                )));
+            } else if let Some(held) = self.held(environment, release) {
+                waits.push(Wait {
+                    cause: format!("{}: {}", target.name, held.cause),
+                    ..held
+                });
+            } else if let Some(message) = self.refused.get(&(index, at)) {
+                waits.push(named(message));
+            } else {
+                steps.push(Step {
+                    environment: index,
+                    target: at,
+                    release,
+                    asked: Some(asked),
+                });
+            }
+        }
+        waits
+    }
+
+    /// The hold that keeps a release out of an environment.
+    fn held(&self, environment: &Environment, release: u64) -> Option<Wait> {
+        let hold = self.decisions.hold(&environment.name, release, self.now)?;
+        let cause = format!("release {release} is {hold}");
+        Some(match hold.until {
+            Some(until) => Wait::until(format!("{cause}, until"), until),
+            None => Wait::new(cause),
+        })
     }
 
     /// What keeps a release from entering, or the steps with which it does.
@@ -306,7 +383,7 @@ impl<'a> Situation<'a> {
             .map(|target| target.name.as_str())
             .collect();
         for (at, target) in targets.iter().enumerate() {
-            if target.newest >= Some(number) {
+            if target.newest >= Some(number) || self.asked(index, target).is_some() {
                 continue;
             }
             // A pull request that is still open, or whose release is held, is made one for the newer release.
@@ -322,6 +399,7 @@ impl<'a> Situation<'a> {
                     environment: index,
                     target: at,
                     release: number,
+                    asked: None,
                 });
             } else if let Some(change) = &target.change {
                 let cause = format!("{}: release {} is on its way", target.name, change.release);
@@ -335,6 +413,7 @@ impl<'a> Situation<'a> {
                     environment: index,
                     target: at,
                     release: number,
+                    asked: None,
                 });
             }
         }
@@ -362,12 +441,8 @@ impl<'a> Situation<'a> {
     /// What keeps a release that has passed before out of an environment.
     fn closed(&self, environment: &Environment, release: &Release) -> Vec<Wait> {
         let (name, number) = (environment.name.as_str(), release.number);
-        if let Some(hold) = self.decisions.hold(name, number, self.now) {
-            let cause = format!("release {number} is {hold}");
-            return vec![match hold.until {
-                Some(until) => Wait::until(format!("{cause}, until"), until),
-                None => Wait::new(cause),
-            }];
+        if let Some(held) = self.held(environment, number) {
+            return vec![held];
         }
         let mut closed = Vec::new();
         match window::gate(&environment.windows, self.now) {

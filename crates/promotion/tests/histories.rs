@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::delivery::{
     AppKind, AppReference, Environment, OnFailure, PipelineSpec, PipelineStatus, Rollout, Target,
-    TargetChange,
+    TargetChange, TargetStatus,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use promotion::decisions::{Decisions, Hold};
-use promotion::observe::{Health, Seen, begin, observe};
+use promotion::decisions::{Decisions, Hold, Promotion};
+use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, plan};
 use proptest::prelude::*;
 
@@ -25,19 +25,22 @@ struct Shape {
     max_concurrent: Option<u32>,
     stops: bool,
     proposes: bool,
+    rolls_back: bool,
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
     let needs = proptest::collection::vec(0usize..4, 1..3);
     let most = proptest::option::of(1u32..3);
-    (needs, 1usize..4, 0u8..6, most, any::<bool>(), any::<bool>()).prop_map(
-        |(needs, targets, soak, max_concurrent, stops, proposes)| Shape {
+    let options = any::<(bool, bool, bool)>();
+    (needs, 1usize..4, 0u8..6, most, options).prop_map(
+        |(needs, targets, soak, max_concurrent, (stops, proposes, rolls_back))| Shape {
             needs,
             targets,
             soak,
             max_concurrent,
             stops,
             proposes,
+            rolls_back,
         },
     )
 }
@@ -54,6 +57,7 @@ enum Event {
     Merge(usize),
     Hold(usize, u64),
     HoldAll(usize),
+    Promote(usize, u64),
     Release,
     Pass(u8),
     Reconcile(Option<usize>),
@@ -71,7 +75,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => target.clone().prop_map(Event::TakeBack),
         3 => target.clone().prop_map(Event::Merge),
         1 => (target.clone(), 1u64..8).prop_map(|(at, release)| Event::Hold(at, release)),
-        1 => target.prop_map(Event::HoldAll),
+        1 => target.clone().prop_map(Event::HoldAll),
+        1 => (target, 1u64..8).prop_map(|(at, release)| Event::Promote(at, release)),
         2 => Just(Event::Release),
         4 => (1u8..8).prop_map(Event::Pass),
         6 => Just(Event::Reconcile(None)),
@@ -109,6 +114,7 @@ struct World {
     places: Vec<Place>,
     version: u64,
     holds: Vec<Hold>,
+    promotions: Vec<Promotion>,
     now: Timestamp,
     /// What survives the process.
     status: PipelineStatus,
@@ -149,6 +155,7 @@ impl World {
                     max_concurrent: shape.max_concurrent,
                     on_failure: shape.stops.then_some(OnFailure::Stop),
                     timeout: Some(minutes(TIMEOUT.as_secs() / 60)),
+                    rollback_within: shape.rolls_back.then(|| minutes(10)),
                 }),
                 ..Environment::default()
             }
@@ -180,6 +187,7 @@ impl World {
             },
             version: 1,
             holds: Vec::new(),
+            promotions: Vec::new(),
             now: "2026-11-26T12:00:00Z".parse().expect("it is there"),
             status: PipelineStatus::default(),
             looks: Vec::new(),
@@ -246,6 +254,12 @@ impl World {
                 until: Some(self.now + SignedDuration::from_mins(5)),
                 ..Hold::default()
             }),
+            Event::Promote(at, release) => self.promotions.push(Promotion {
+                environment: format!("e{}", at % self.spec.environments.len()),
+                release: *release,
+                at: self.now,
+                ..Promotion::default()
+            }),
             Event::Release => self.holds.clear(),
             Event::Pass(minutes) => self.now += SignedDuration::from_mins((*minutes).into()),
             Event::Reconcile(killed) => self.reconcile(*killed),
@@ -270,9 +284,10 @@ impl World {
         let seen = self.seen();
         let decisions = Decisions {
             holds: self.holds.clone(),
-            approvals: Vec::new(),
+            promotions: self.promotions.clone(),
+            ..Decisions::default()
         };
-        let status = observe(&self.spec, &seen, &self.status, self.now);
+        let status = observe(&self.spec, &seen, &self.status, &decisions, self.now);
         let mut refused = BTreeMap::new();
         let mut open = BTreeSet::new();
         let mut status = status;
@@ -324,7 +339,7 @@ impl World {
                     None => {
                         let before = &before.environments[step.environment].targets[step.target];
                         let target = &mut status.environments[step.environment].targets[step.target];
-                        (target.newest, target.change) = (before.newest, before.change.clone());
+                        *target = before.clone();
                         refused.insert((step.environment, step.target), "away".to_owned());
                     }
                 }
@@ -342,6 +357,7 @@ impl World {
             commit,
             pull_request: None,
             at: Some(Time(self.now)),
+            asked: step.asked.map(Time),
         }
     }
 
@@ -401,6 +417,13 @@ impl World {
             .change
             .as_ref()
             .is_some_and(|change| change.release == step.release);
+        if let Some(asked) = step.asked {
+            let target = &environment.targets[step.target];
+            if !is_redone {
+                self.check_asked(step, asked, known, target.namespace.as_deref());
+            }
+            return;
+        }
         if !is_redone {
             assert!(
                 known.newest < Some(step.release),
@@ -428,6 +451,8 @@ impl World {
             let mut holds = self.holds.iter();
             holds.any(|hold| hold.holds(&name, change.release, now))
         });
+        // Who goes back while a release is on its way knows that it is.
+        let was_asked = known.change.as_ref().is_some_and(|change| change.asked.is_some());
         let place = self.place(step);
         let is_on_its_way = place.git != place.live
             && place.git != version
@@ -435,8 +460,56 @@ impl World {
                 .pushed
                 .is_some_and(|pushed| now.duration_since(pushed) < TIMEOUT);
         assert!(
-            !is_on_its_way || was_held,
+            !is_on_its_way || was_held || was_asked,
             "two releases at once: {step:?} {place:?}"
+        );
+    }
+
+    /// A step that was asked for: by a person who wants what the target had or something older, and once; or by a failure.
+    fn check_asked(&self, step: &Step, asked: Timestamp, known: &TargetStatus, target: Option<&str>) {
+        let environment = &self.spec.environments[step.environment];
+        assert!(
+            known.newest >= Some(step.release),
+            "{target:?} never had it: {step:?}"
+        );
+        let by_hand = self.promotions.iter().any(|one| {
+            (one.environment.as_str(), one.release, time(one.at).0)
+                == (&environment.name, step.release, asked)
+        });
+        if by_hand && known.last_asked < Some(Time(asked)) {
+            return;
+        }
+        let rolls_back = environment
+            .rollout
+            .as_ref()
+            .and_then(|rollout| rollout.rollback_within.as_ref());
+        assert!(
+            rolls_back.is_some(),
+            "it was carried out, or no one asked: {step:?} {known:?}"
+        );
+        assert!(
+            known.newest > Some(step.release),
+            "{step:?} is no rollback of {known:?}"
+        );
+        let (version, newest) = (self.version_of(step.release), known.newest.expect("it is there"));
+        let newest = self.status.releases.iter().find(|one| one.number == newest);
+        let newest = newest.map(|one| one.values.clone());
+        let seen = |look: &Vec<Vec<Seen>>| look[step.environment][step.target].clone();
+        let was_healthy = self.looks.iter().any(|(_, look)| {
+            let seen = seen(look);
+            seen.values == values(version) && seen.health == Health::Ready
+        });
+        assert!(was_healthy, "it was never healthy there: {step:?}");
+        // The last look at the newer one was not a good one.
+        let last = self.looks.iter().rev().map(|(_, look)| seen(look));
+        let last = last
+            .filter(|seen| Some(&seen.values) == newest.as_ref())
+            .map(|seen| seen.health)
+            .next();
+        assert_ne!(
+            last,
+            Some(Health::Ready),
+            "{step:?} though the newer one is healthy"
         );
     }
 
@@ -471,6 +544,7 @@ impl World {
     /// Everything works from now on.
     fn calm(&mut self) {
         self.holds.clear();
+        self.promotions.clear();
         self.version += 1;
         let version = self.version;
         self.deploy(version);

@@ -262,6 +262,12 @@ pub struct Rollout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
+
+    /// A target that fails within this time after a release entered it, or is late with it, goes back to the release that was
+    /// healthy there before. By default it stays as it is, for people to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub rollback_within: Option<Duration>,
 }
 
 /// What a failed target means for the others of its environment.
@@ -392,6 +398,33 @@ pub struct TargetStatus {
     /// The change that was made for it, until it is healthy with it or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<TargetChange>,
+
+    /// When the newest release that the pipeline promoted here began to enter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<Time>,
+
+    /// The release that was healthy here before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<u64>,
+
+    /// The release that it goes back to by itself, until that is begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<Rollback>,
+
+    /// Time of the last promotion by hand, or of the last failure that had it go back, that was carried out here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_asked: Option<Time>,
+}
+
+/// What a target goes back to, and since when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rollback {
+    /// Number of the release.
+    pub release: u64,
+
+    /// When the newer one failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
 }
 
 /// A change that was made for a target.
@@ -408,6 +441,10 @@ pub struct TargetChange {
     /// The pull request that proposes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<String>,
+
+    /// When a person promoted it by hand, or the failure of a newer one asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Time>,
 
     /// When it was begun; when it was found in the branch, once it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

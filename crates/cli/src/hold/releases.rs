@@ -45,7 +45,7 @@ fn change(
         let pipeline = cluster.need(&id).await?;
         let annotations = pipeline.pointer("/metadata/annotations");
         let annotation = |name: &str| annotations.and_then(|all| all.get(name)?.as_str());
-        let decisions = Decisions::parse(annotation(HOLDS), annotation(APPROVALS));
+        let decisions = Decisions::parse(annotation);
         let mut decisions = decisions.map_err(|error| Failure::NotReady(format!("{id}: {error}")))?;
         let myself = Reviews::for_self(cluster.client()).myself().await;
         let myself = myself.map_err(|error| Failure::Request {

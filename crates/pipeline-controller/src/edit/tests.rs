@@ -35,6 +35,7 @@ fn task(values: &[(&str, &str)]) -> Task {
             digest: "sha256:abc".to_owned(),
             ..Release::default()
         },
+        asked: None,
         apps: vec![(app, fields.collect())],
         author: Person {
             name: "a".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Values;
-use crate::decisions::{Approval, Hold};
+use crate::decisions::{Approval, Hold, Promotion};
 use crate::observe::{Health, Seen, begin, observe};
 
 /// Clusters as they are, and a pipeline over them.
@@ -65,7 +65,7 @@ impl Scene {
     }
 
     fn look(&mut self) {
-        self.status = observe(&self.spec, &self.seen, &self.status, self.now);
+        self.status = observe(&self.spec, &self.seen, &self.status, &self.decisions, self.now);
     }
 
     fn plan(&self) -> Plan {
@@ -100,6 +100,7 @@ impl Scene {
                 commit: Some("abc".to_owned()),
                 pull_request: None,
                 at: Some(crate::observe::time(self.now)),
+                asked: step.asked.map(crate::observe::time),
             };
             begin(&mut self.status, step.environment, step.target, change);
         }
@@ -267,6 +268,7 @@ fn what_was_begun_and_not_finished_is_done_again() {
         commit: None,
         pull_request: None,
         at: Some(crate::observe::time(scene.now)),
+        asked: None,
     };
     begin(&mut scene.status, 1, 0, change);
     scene.look();
@@ -285,6 +287,7 @@ fn a_pull_request_waits_for_people_and_becomes_one_for_a_newer_release() {
             commit: None,
             pull_request: Some("pull request 1".to_owned()),
             at: Some(crate::observe::time(scene.now)),
+            asked: None,
         };
         begin(&mut scene.status, 1, 0, change);
     };
@@ -326,6 +329,7 @@ fn what_is_proposed_is_not_forgotten_and_what_was_said_stays_until_it_is_said_an
         commit: None,
         pull_request: Some("pull request 1".to_owned()),
         at: Some(crate::observe::time(scene.now)),
+        asked: None,
     };
     begin(&mut scene.status, 1, 0, change);
     scene.status.environments[1].waits = vec!["eu: pull request 1".to_owned()];
@@ -340,4 +344,130 @@ fn what_is_proposed_is_not_forgotten_and_what_was_said_stays_until_it_is_said_an
         "in production; in a pull request; the last ten"
     );
     assert_eq!(scene.status.environments[1].waits, ["eu: pull request 1"]);
+}
+
+fn promotion(release: u64, at: Timestamp) -> Promotion {
+    Promotion {
+        environment: "production".to_owned(),
+        release,
+        at,
+        ..Promotion::default()
+    }
+}
+
+#[test]
+fn a_rollback_is_carried_out_once_and_leaves_newer_releases_alone() {
+    let windows = json!([{"days": ["Mon"], "from": "08:00", "to": "09:00"}]);
+    let mut scene = Scene::deployed(&json!({"windows": windows}));
+    scene.seen[1] = vec![ready("2"), ready("2")];
+    scene.look();
+    scene.decisions.promotions.push(promotion(1, scene.now));
+    scene.look();
+    assert_eq!(scene.says().0, ["eu: 1", "us: 1"], "no window is waited for");
+    scene.carry_out();
+    scene.seen[1] = vec![ready("1"), ready("1")];
+    scene.pass(1);
+    assert_eq!(
+        scene.says(),
+        (vec![], vec![]),
+        "and release 2 does not come again"
+    );
+    // By hand in Git: the rollback is over.
+    scene.seen[1][0] = ready("2");
+    scene.look();
+    assert_eq!(scene.says().0, Vec::<String>::new());
+    scene.seen[0][0] = ready("3");
+    scene.spec.environments[1].windows.clear();
+    scene.look();
+    scene.pass(10);
+    assert_eq!(scene.says().0, ["eu: 3", "us: 3"]);
+}
+
+#[test]
+fn what_was_taken_back_can_be_promoted_again() {
+    let mut scene = Scene::deployed(&json!({"approvals": {"required": 1}}));
+    scene.seen[1] = vec![ready("2"), ready("2")];
+    scene.look();
+    scene.seen[1] = vec![ready("1"), ready("1")];
+    scene.look();
+    assert_eq!(scene.says().0, Vec::<String>::new());
+    scene.decisions.promotions.push(promotion(2, scene.now));
+    scene.look();
+    assert_eq!(scene.says().0, ["eu: 2", "us: 2"]);
+    // A hold wins over it, and one that is not due yet waits for its time.
+    scene.decisions.holds.push(Hold {
+        release: Some(2),
+        ..Hold::default()
+    });
+    let held = "eu: release 2 is held by someone".to_owned();
+    assert_eq!(scene.says().1[0], held);
+    assert_eq!(scene.says().0, Vec::<String>::new());
+    scene.decisions.holds.clear();
+    scene.decisions.promotions[0].at += jiff::SignedDuration::from_mins(5);
+    assert_eq!(scene.says().0, Vec::<String>::new());
+    assert_eq!(scene.plan().again, Some(scene.decisions.promotions[0].at));
+    scene.pass(5);
+    assert_eq!(scene.says().0, ["eu: 2", "us: 2"]);
+}
+
+#[test]
+fn a_promotion_by_hand_gives_nothing_that_the_environment_never_had() {
+    let mut scene = Scene::deployed(&json!({"approvals": {"required": 1}}));
+    scene.decisions.promotions.push(promotion(2, scene.now));
+    scene.look();
+    assert_eq!(
+        scene.says(),
+        (vec![], vec!["release 2: approval 0 of 1".to_owned()])
+    );
+    // Nor does it come back for it when release 3 is there.
+    scene.seen[0][0] = ready("3");
+    scene.look();
+    scene.seen[1] = vec![ready("3"), ready("3")];
+    scene.pass(20);
+    assert_eq!(scene.says().0, Vec::<String>::new());
+}
+
+#[test]
+fn what_fails_soon_goes_back_by_itself_and_stays_there() {
+    let rollout = json!({"rollout": {"rollbackWithin": "15m", "maxConcurrent": 1, "onFailure": "Stop"}});
+    let mut scene = Scene::deployed(&rollout);
+    assert_eq!(scene.says().0, ["eu: 2"]);
+    scene.carry_out();
+    scene.seen[1][0] = ready("2");
+    scene.pass(1);
+    // It arrived, and fails a little later. The other has begun in the meantime.
+    assert_eq!(scene.says().0, ["us: 2"]);
+    scene.carry_out();
+    scene.seen[1][0].health = Health::Failed("crash".to_owned());
+    scene.pass(9);
+    assert_eq!(scene.says().0, ["eu: 1"]);
+    scene.carry_out();
+    scene.look();
+    assert_eq!(scene.says().0, Vec::<String>::new(), "it is begun once");
+    scene.seen[1][0] = ready("1");
+    scene.seen[1][1] = ready("2");
+    scene.seen[1][1].health = Health::Progressing("rolling out".to_owned());
+    scene.pass(1);
+    assert_eq!(scene.says().0, Vec::<String>::new());
+    // The other is late with it, and goes back as well.
+    scene.pass(30);
+    assert_eq!(scene.says().0, ["us: 1"]);
+    scene.carry_out();
+    scene.seen[1][1] = ready("1");
+    scene.pass(1);
+    // What was healthy before fails, too: there is nothing to go back to.
+    scene.seen[1][0].health = Health::Failed("crash".to_owned());
+    scene.pass(1);
+    assert_eq!(scene.says().0, Vec::<String>::new());
+}
+
+#[test]
+fn what_fails_late_stays_for_people() {
+    let mut scene = Scene::deployed(&json!({"rollout": {"rollbackWithin": "15m"}}));
+    scene.carry_out();
+    scene.seen[1] = vec![ready("2"), ready("2")];
+    scene.pass(16);
+    scene.seen[1][0].health = Health::Failed("crash".to_owned());
+    scene.look();
+    assert_eq!(scene.says().0, Vec::<String>::new());
 }
