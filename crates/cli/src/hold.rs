@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cluster::select::Selection;
 use crate::cluster::{self, ClusterFlags, Failure, select};
 
-pub(crate) use releases::{Approve, approve};
+pub(crate) use releases::{Approve, Promote, Rollback, approve, promote, rollback};
 
 /// Command line of `hold`.
 #[derive(Debug, Args)]

@@ -99,6 +99,10 @@ enum Command {
     Resume(Box<suspend::Resume>),
     /// Approve a release for an environment of a pipeline.
     Approve(Box<hold::Approve>),
+    /// Promote a release to an environment of a pipeline.
+    Promote(Box<hold::Promote>),
+    /// Have an environment of a pipeline go back to an older release, and hold the newer one.
+    Rollback(Box<hold::Rollback>),
     /// Hold back a tag of an image policy, or releases of a pipeline.
     Hold(Box<hold::Hold>),
     /// Release what was held back.
@@ -165,6 +169,8 @@ fn main() -> ExitCode {
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
         Command::Resume(flags) => end(suspend::resume(&flags)),
         Command::Approve(flags) => end(hold::approve(&flags)),
+        Command::Promote(flags) => end(hold::promote(&flags)),
+        Command::Rollback(flags) => end(hold::rollback(&flags)),
         Command::Hold(flags) => end(hold::hold(&flags)),
         Command::Release(flags) => end(hold::release(&flags)),
         Command::Wait(flags) => end(wait::run(&flags)),

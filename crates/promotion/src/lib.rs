@@ -6,6 +6,7 @@
 //! | [`values`] | an application as the API server has it | chart versions and images, by field |
 //! | [`observe`] | spec, what was seen of the targets, the status before, the time | the status now: releases, who has which, since when |
 //! | [`decisions`] | annotations of a pipeline | holds and approvals of people |
+//! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
 //!
 //! A caller observes, plans, records the steps by [`observe::begin`], writes the status, carries them out, and writes the commits
@@ -13,6 +14,7 @@
 //! should be.
 
 pub mod check;
+pub mod decide;
 pub mod decisions;
 pub mod observe;
 pub mod plan;
