@@ -105,6 +105,10 @@ pub(crate) fn tree(found: &Finding, colours: Colours) -> String {
         text.push('\n');
         text.push_str(&output::table(&["TAG", "VERDICT"], &rows, colours));
     }
+    if !found.environments.is_empty() {
+        text.push('\n');
+        text.push_str(&environments(found, colours));
+    }
     for chosen in &found.images {
         text.push_str(&format!(
             "image: {} chosen by {}, written by {}",
@@ -122,6 +126,27 @@ pub(crate) fn tree(found: &Finding, colours: Colours) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How the environments of a pipeline stand, each with all that its next release waits for.
+fn environments(found: &Finding, colours: Colours) -> String {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for one in &found.environments {
+        let release = match (one.release, one.entering) {
+            (Some(release), Some(entering)) if release != entering => format!("{release} → {entering}"),
+            (None, Some(entering)) => format!("→ {entering}"),
+            (release, _) => release.map_or("-".to_owned(), |release| release.to_string()),
+        };
+        let mut waits = one.waits.iter().map(String::as_str);
+        let first = waits.next().unwrap_or("nothing");
+        rows.push(vec![
+            one.environment.as_str().into(),
+            release.into(),
+            first.into(),
+        ]);
+        rows.extend(waits.map(|wait| vec!["".into(), "".into(), wait.into()]));
+    }
+    output::table(&["ENVIRONMENT", "RELEASE", "WAITS FOR"], &rows, colours)
 }
 
 /// Prints a finding for people: the path as a tree, then the causes.

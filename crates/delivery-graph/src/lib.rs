@@ -10,6 +10,7 @@
 //! | [`causes`] | what is wrong with what delivers it |
 //! | [`tree`] | what it has applied |
 //! | [`images`] | why a tag of an image was chosen, and who wrote it into the manifests |
+//! | [`pipelines`] | how the environments of a pipeline stand |
 //! | [`progress`] | how far a revision has come |
 //! | [`request`] | what is written into an object to ask something of its controller |
 //!
@@ -21,6 +22,7 @@ pub mod images;
 pub mod kind;
 pub mod object;
 pub mod origin;
+pub mod pipelines;
 pub mod progress;
 pub mod request;
 pub mod tree;

@@ -277,6 +277,7 @@ pub fn links(object: &Value) -> Vec<Link> {
                 })
             }));
         }
+        "Pipeline" => links.extend(crate::pipelines::unwell(object)),
         "Alert" => {
             let provider = object.pointer("/spec/providerRef");
             links.extend(provider.and_then(|one| local(object, "provider", "Provider", one)));

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::images::{self, ChosenImage, Judged};
 use crate::object::{self, Link, ready, text};
 use crate::origin::Origin;
+use crate::pipelines::{Standing, standings};
 use crate::{Objects, kind, one_line};
 
 /// Result of looking up an object.
@@ -76,6 +77,9 @@ pub struct Finding {
     /// What an ImagePolicy says about the newest tags; only of what was asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Judged>,
+    /// How the environments of a Pipeline stand; only of what was asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<Standing>,
     /// Who chose the images that it runs; only of what was asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ChosenImage>,
@@ -215,7 +219,10 @@ impl Walk<'_> {
         // that cannot be fetched keeps everything as it was.
         let matters = |link: &Link| {
             found.state != State::Ready
-                || matches!(link.word, "source" | "chart" | "included" | "image" | "policy")
+                || matches!(
+                    link.word,
+                    "source" | "chart" | "included" | "image" | "policy" | "application"
+                )
         };
         for link in links.into_iter().filter(matters) {
             let cause = self.visit(link.word, &link.id);
@@ -225,6 +232,7 @@ impl Walk<'_> {
         }
         if self.path.len() == 1 {
             found.tags = self.judged_tags(object);
+            found.environments = standings(object);
         }
         if found.state == State::NotReady {
             let failing = failing_objects(object);
@@ -352,6 +360,7 @@ pub fn finding(object: String, role: &'static str, state: State) -> Finding {
         url: String::new(),
         path: String::new(),
         tags: Vec::new(),
+        environments: Vec::new(),
         images: Vec::new(),
         from: None,
         follows: false,
