@@ -144,6 +144,11 @@
     - image.toolkit.fluxcd.io
   resources: ["*"]
   verbs: [get, list, watch, patch]
+{{- if .Values.pipelines.enabled }}
+- apiGroups: [delivery.windlass.dev]
+  resources: [pipelines]
+  verbs: [get, list, watch, patch]
+{{- end }}
 {{- end }}
 
 {{/* What is shown is watched; what a caller sees of it is asked for with system:auth-delegator. */}}

@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 const IMAGE: &str = "image.toolkit.fluxcd.io";
 
-const KINDS: [Row; 12] = [
+const KINDS: [Row; 13] = [
     (SOURCE, "v1", "Bucket", "buckets"),
     (SOURCE, "v1", "GitRepository", "gitrepositories"),
     (SOURCE, "v1", "HelmChart", "helmcharts"),
@@ -31,16 +31,18 @@ const KINDS: [Row; 12] = [
     (IMAGE, "v1", "ImageRepository", "imagerepositories"),
     (IMAGE, "v1", "ImagePolicy", "imagepolicies"),
     (IMAGE, "v1", "ImageUpdateAutomation", "imageupdateautomations"),
+    (api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines"),
 ];
 
 /// Names of the controllers in the Events that they write.
-pub const CONTROLLERS: [&str; 6] = [
+pub const CONTROLLERS: [&str; 7] = [
     "source-controller",
     "kustomize-controller",
     "helm-controller",
     "image-reflector-controller",
     "image-automation-controller",
     "source-watcher",
+    "pipeline-controller",
 ];
 
 /// Kinds that others are made of.

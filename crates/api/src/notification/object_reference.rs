@@ -60,4 +60,6 @@ pub enum EventSourceKind {
     ArtifactGenerator,
     /// An artifact of another controller.
     ExternalArtifact,
+    /// A pipeline that promotes releases. Flux does not have it.
+    Pipeline,
 }

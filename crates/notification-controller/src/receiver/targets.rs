@@ -273,6 +273,7 @@ fn default_version(kind: &str) -> Option<&'static str> {
         }
         "ImageRepository" => "image.toolkit.fluxcd.io/v1",
         "ArtifactGenerator" => "source.extensions.fluxcd.io/v1beta1",
+        "Pipeline" => "delivery.windlass.dev/v1alpha1",
         _ => return None,
     })
 }
@@ -330,6 +331,7 @@ mod tests {
                 "artifactgenerators",
                 "source.extensions.fluxcd.io/v1beta1",
             ),
+            ("Pipeline", "pipelines", "delivery.windlass.dev/v1alpha1"),
         ] {
             let place = place(json!({"kind": kind, "name": "a"}), true).unwrap();
             assert_eq!(
