@@ -11,7 +11,7 @@ use crate::world::{KUSTOMIZE, Scene, app, play, release_of, waits};
 
 impl Scene {
     /// Runs our command in the namespace of the story. Returns what it says, and whether it succeeded.
-    async fn windlass(&self, arguments: &[&str]) -> Result<(bool, String)> {
+    pub async fn windlass(&self, arguments: &[&str]) -> Result<(bool, String)> {
         let home = testkit::scratch::directory("home")?;
         let mut command = Command::new(program("windlass")?);
         command

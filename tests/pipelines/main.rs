@@ -8,5 +8,7 @@ mod decisions;
 mod kill;
 mod promotion;
 mod proposals;
+mod rollbacks;
+
 mod tenants;
 mod world;

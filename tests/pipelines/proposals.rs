@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use kube::api::DynamicObject;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Gitea;
@@ -266,5 +267,64 @@ fn a_pull_request_is_merged_after_its_checks() {
             .wait(|pipeline| release_of(pipeline, 1) == Some(2))
             .await
             .map(drop)
+    });
+}
+
+#[test]
+fn an_environment_goes_back_and_forth_by_pull_requests() {
+    play("backpr", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let files = [
+            ("dev", app(&dev, team, "v1")),
+            ("production", app(&production, team, "v1")),
+        ];
+        let forge = Forge::open(&scene, &files, json!({})).await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}], "changePolicyRef": {"name": "review"}},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        forge.deploy("dev", app(&dev, team, "v2")).await?;
+        // Each is merged: forth to 2, back to 1, and forth to 2, which is the same change as the first one.
+        let back = format!("Roll back {team}/shop in production to release 1");
+        for (number, title, release) in [(1, title(&scene, 2), 2), (2, back, 1), (3, title(&scene, 2), 2)] {
+            let all = forge.requests(|all| all.len() as u64 == number).await?;
+            let newest = &all[all.len() - 1];
+            ensure!(newest["title"] == title.as_str(), "{}", newest["title"]);
+            forge.merge(number).await?;
+            let arrived = |pipeline: &DynamicObject| {
+                let change = "/status/environments/1/targets/0/change";
+                release_of(pipeline, 1) == Some(release) && field(pipeline, change).is_none()
+            };
+            scene.wait(arrived).await?;
+            let rollback = [
+                "rollback",
+                "pipeline/shop",
+                "--env",
+                "production",
+                "--reason",
+                "`crash`",
+            ];
+            let release = ["release", "pipeline/shop"];
+            let promote = ["promote", "pipeline/shop", "--env", "production", "--number", "2"];
+            let commands: &[&[&str]] = match number {
+                1 => &[&rollback],
+                2 => &[&release, &promote],
+                _ => &[],
+            };
+            for command in commands {
+                let (ok, said) = scene.windlass(command).await?;
+                ensure!(ok, "{said}");
+            }
+        }
+        let all = forge.requests(|all| all.len() == 3).await?;
+        let body = all[1]["body"].as_str().unwrap_or_default();
+        ensure!(
+            body.contains("Asked for by `") && body.contains(":  crash `."),
+            "{body}"
+        );
+        Ok(())
     });
 }
