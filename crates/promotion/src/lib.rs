@@ -6,6 +6,7 @@
 //! | [`values`] | an application as the API server has it | chart versions and images, by field |
 //! | [`observe`] | spec, what was seen of the targets, the status before, the time | the status now: releases, who has which, since when |
 //! | [`decisions`] | annotations of a pipeline | holds and approvals of people |
+//! | [`board`] | a pipeline, the time | what people look at: which release is where, what waits for whom |
 //! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
 //!
@@ -13,6 +14,7 @@
 //! into it. It may be killed anywhere: a step that has no commit yet is planned again, and may find the files as they
 //! should be.
 
+pub mod board;
 pub mod check;
 pub mod decide;
 pub mod decisions;
