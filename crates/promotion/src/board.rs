@@ -105,6 +105,8 @@ pub enum State {
     Absent,
     /// It was there, and was healthy for long enough.
     Passed,
+    /// It was there or was begun, and an older one is there now.
+    Back,
     /// It is the next one, and waits.
     Waiting,
     /// It is there, and healthy.
@@ -136,7 +138,8 @@ pub fn board(pipeline: &Pipeline, now: Timestamp) -> Board {
         now,
     };
     // The planner knows environments by their place.
-    let fits = status.environments.len() == spec.environments.len();
+    let names = status.environments.iter().map(|one| &one.name);
+    let fits = names.eq(spec.environments.iter().map(|one| &one.name));
     let candidates = match fits {
         true => candidates(&situation),
         false => vec![None; spec.environments.len()],
@@ -266,6 +269,7 @@ fn place(target: &TargetStatus, release: u64) -> Option<Place> {
     let state = match change {
         Some(_) => State::Coming,
         None if is_there && target.ready => State::Here,
+        None if was_begun && target.ready => State::Back,
         None if is_there || was_begun => State::Failed,
         None => return None,
     };
@@ -391,6 +395,14 @@ mod tests {
             .get_or_insert_default()
             .insert(crate::decisions::HOLDS.to_owned(), "{".to_owned());
         assert!(board(&pipeline, now()).problem.is_some());
+    }
+
+    #[test]
+    fn what_was_taken_back_has_not_failed() {
+        let mut pipeline = pipeline();
+        let target = &mut pipeline.status.as_mut().unwrap().environments[1].targets[0];
+        (target.release, target.newest) = (Some(4), Some(5));
+        assert_eq!(board(&pipeline, now()).rows[1].cells[1].state, State::Back);
     }
 
     #[test]
