@@ -258,13 +258,17 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
         let answer = request.body(wanted.to_string()).send().await.unwrap();
         assert_eq!(answer.status(), code, "{}", answer.text().await.unwrap());
     }
-    for (token, verbs) in [
-        (token, json!([])),
-        (editor, json!(["reconcile", "suspend", "resume", "download"])),
+    let plain = ["reconcile", "suspend", "resume"];
+    let decisions = ["promote", "rollback", "approve", "hold", "release"];
+    for (token, kind, verbs) in [
+        (token, "git", vec![]),
+        (editor, "git", [&plain[..], &["download"]].concat()),
+        (token, "pipelines", vec![]),
+        (editor, "pipelines", [&plain[..], &decisions].concat()),
     ] {
-        let url = format!("{}/objects/local/git/{TENANT}/any/verbs", console.api_url());
+        let url = format!("{}/objects/local/{kind}/{TENANT}/any/verbs", console.api_url());
         let answer = http.get(url).bearer_auth(token).send().await.unwrap();
-        assert_eq!(answer.json::<Value>().await.unwrap()["verbs"], verbs);
+        assert_eq!(answer.json::<Value>().await.unwrap()["verbs"], json!(verbs));
     }
     // Nobody but the administrator's namespace is read by it.
     let reader = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();

@@ -16,7 +16,7 @@ use crate::world::{Scene, play};
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io";
 
 /// A console that acts, with a ledger of its own.
-async fn start(scene: &Scene, mode: &str, ledger: Option<String>) -> Result<Controller> {
+pub async fn start(scene: &Scene, mode: &str, ledger: Option<String>) -> Result<Controller> {
     // It stays as long as the process does.
     let folder = testkit::scratch::directory("actions")?.keep();
     let ledger = ledger.unwrap_or_else(|| format!("sqlite:{}", folder.join("ledger.db").display()));
@@ -28,7 +28,7 @@ async fn start(scene: &Scene, mode: &str, ledger: Option<String>) -> Result<Cont
 }
 
 /// Lets a user of the story's namespace have verbs on a kind there. Their token.
-async fn grant(scene: &Scene, user: &str, rules: &[(&str, &str, &[&str])]) -> Result<String> {
+pub async fn grant(scene: &Scene, user: &str, rules: &[(&str, &str, &[&str])]) -> Result<String> {
     let token = scene.user(user, &[]).await?;
     let version = "rbac.authorization.k8s.io/v1";
     let metadata = json!({"name": format!("{user}-acts"), "namespace": scene.namespace});
@@ -50,7 +50,7 @@ async fn grant(scene: &Scene, user: &str, rules: &[(&str, &str, &[&str])]) -> Re
 }
 
 /// Has something done: the status, and what is told of each object.
-async fn act(
+pub async fn act(
     scene: &Scene,
     console: &Controller,
     token: &str,
@@ -68,14 +68,19 @@ async fn act(
     Ok((status, told))
 }
 
-async fn get(scene: &Scene, console: &Controller, token: &str, path: &str) -> Result<(StatusCode, Value)> {
+pub async fn get(
+    scene: &Scene,
+    console: &Controller,
+    token: &str,
+    path: &str,
+) -> Result<(StatusCode, Value)> {
     let url = format!("{}/{path}", console.api_url());
     let answer = scene.world.http.get(url).bearer_auth(token).send().await?;
     let status = answer.status();
     Ok((status, serde_json::from_str(&answer.text().await?)?))
 }
 
-fn object(scene: &Scene, kind: &str, name: &str) -> Value {
+pub fn object(scene: &Scene, kind: &str, name: &str) -> Value {
     json!({"cluster": "local", "kind": kind, "namespace": scene.namespace, "name": name})
 }
 

@@ -12,6 +12,7 @@ mod matrix;
 mod mcp;
 mod monitoring;
 mod pages;
+mod pipelines;
 mod rights;
 mod running;
 mod sign_in;

@@ -1,6 +1,6 @@
 //! What callers may have done to objects: asked for a reconcile, suspended, resumed, restarted. What they only get is in `api/download`.
 //!
-//! What is written is fixed: nothing that a caller sends gets into an object. Whether they may is asked of the object's cluster at
+//! What is written is fixed: nothing that a caller sends gets into an object, but for decisions about pipelines. Whether they may is asked of the object's cluster at
 //! that moment, by the verb; who writes is the administrator's choice ([`Mode`]). Each action is recorded before it happens and
 //! after it (ADR 19).
 
@@ -25,6 +25,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+mod decision;
+
+pub use self::decision::Decision;
+use self::decision::PIPELINE;
 use crate::clusters::Judge;
 use crate::problem::Problem;
 use crate::sight::Sight;
@@ -62,10 +66,10 @@ impl Mode {
         match (self, verb) {
             (Self::Own, Verb::Download) => (GET, None),
             (Self::Own, _) => (PATCH, None),
-            (Self::Impersonated, Verb::Reconcile | Verb::Suspend | Verb::Resume | Verb::Restart) => {
-                (verb.word(), Some(PATCH))
+            (Self::None | Self::FineGrained, _) | (Self::Impersonated, Verb::Download) => {
+                (verb.right(), None)
             }
-            (Self::None | Self::FineGrained, _) | (Self::Impersonated, Verb::Download) => (verb.word(), None),
+            (Self::Impersonated, _) => (verb.right(), Some(PATCH)),
         }
     }
 }
@@ -84,19 +88,34 @@ pub enum Verb {
     Restart,
     /// Get the archive of a source's artifact. It writes nothing.
     Download,
+    /// Have a release enter an environment of a pipeline.
+    Promote,
+    /// Have an environment of a pipeline go back. It needs the verb `promote`.
+    Rollback,
+    /// Agree that a release enters an environment.
+    Approve,
+    /// Hold releases of a pipeline back.
+    Hold,
+    /// End a hold. It needs the verb `hold`.
+    Release,
 }
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 10] = [
         Self::Reconcile,
         Self::Suspend,
         Self::Resume,
         Self::Restart,
         Self::Download,
+        Self::Promote,
+        Self::Rollback,
+        Self::Approve,
+        Self::Hold,
+        Self::Release,
     ];
 
-    /// As RBAC, answers and Events have it.
+    /// As answers and Events have it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Reconcile => "reconcile",
@@ -104,17 +123,41 @@ impl Verb {
             Self::Resume => "resume",
             Self::Restart => "restart",
             Self::Download => "download",
+            Self::Promote => "promote",
+            Self::Rollback => "rollback",
+            Self::Approve => "approve",
+            Self::Hold => "hold",
+            Self::Release => "release",
         }
+    }
+
+    /// As RBAC has it.
+    pub fn right(self) -> &'static str {
+        match self {
+            Self::Rollback => Self::Promote.word(),
+            Self::Release => Self::Hold.word(),
+            verb => verb.word(),
+        }
+    }
+
+    /// Whether people decide by it about a pipeline.
+    pub fn is_decision(self) -> bool {
+        matches!(
+            self,
+            Self::Promote | Self::Rollback | Self::Approve | Self::Hold | Self::Release
+        )
     }
 }
 
-/// More about a reconcile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// More about what is to be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Install or upgrade a release although nothing has changed.
+    /// Of a reconcile: install or upgrade a release although nothing has changed.
     pub force: bool,
-    /// Forget the failures of a release.
+    /// Of a reconcile: forget the failures of a release.
     pub reset: bool,
+    /// Of a decision: what it is about.
+    pub decision: Decision,
 }
 
 /// A kind that something can be done to.
@@ -181,6 +224,7 @@ impl Acted {
             (Self::Flux(kind), Verb::Reconcile) => kind.answers,
             (Self::Flux(kind), Verb::Suspend | Verb::Resume) => kind.suspends,
             (Self::Flux(kind), Verb::Download) => kind.has_artifact(),
+            (Self::Flux(kind), verb) if verb.is_decision() => kind.kind == PIPELINE,
             (Self::Workload(_), Verb::Restart) => true,
             _ => false,
         }
@@ -230,8 +274,13 @@ pub enum Error {
     Unrecorded,
     #[error("the cluster does not say what you may do; try again when it is there")]
     Silent,
+    #[error("it was changed a moment ago; look at it again")]
+    Raced,
     #[error("there is no {0}")]
     Absent(String),
+    /// Of a decision about a pipeline.
+    #[error("{0}")]
+    Undecided(String),
     #[error("the API server refuses: {0}")]
     Denied(String),
     #[error("the API server did not do it: {0}")]
@@ -252,7 +301,7 @@ pub async fn act(
     sight: &Sight,
     subject: &Subject,
     verb: Verb,
-    options: Options,
+    options: &Options,
     reason: &str,
 ) -> Result<(), Error> {
     if !subject.kind.has(verb) {
@@ -261,10 +310,25 @@ pub async fn act(
             kind: subject.kind.kind(),
         });
     }
-    let patch = patch(verb, options).ok_or(Error::Reads)?;
+    let plain = patch(verb, options);
+    if plain.is_none() && !verb.is_decision() {
+        return Err(Error::Reads);
+    }
     let judge = permit(sight, subject, verb).await?;
     let console = &sight.console;
-    let action = action(subject, verb, &sight.caller, reason);
+    let mut reason = reason.to_owned();
+    let patch = match plain {
+        Some(patch) => patch,
+        None => {
+            let decided = decision::decide(sight, subject, verb, &options.decision, &reason, &judge).await?;
+            reason = match reason.is_empty() {
+                true => decided.said,
+                false => format!("{}: {reason}", decided.said),
+            };
+            decided.patch
+        }
+    };
+    let action = action(subject, verb, &sight.caller, &reason);
     begin(console.ledger.as_ref(), &action).await?;
     let done = write(&judge, console.actions, subject, patch).await;
     let message = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
@@ -386,6 +450,7 @@ async fn write(judge: &Judge, mode: Mode, subject: &Subject, patch: Value) -> Re
     };
     match api.patch(&subject.name, &parameters, &Patch::Merge(patch)).await {
         Ok(object) => Ok(object),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(Error::Raced),
         Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::Absent(describe(subject))),
         Err(kube::Error::Api(status)) if status.code == 403 && mode != Mode::FineGrained => {
             Err(Error::Denied(one_line(&status.message)))
@@ -406,15 +471,17 @@ async fn write(judge: &Judge, mode: Mode, subject: &Subject, patch: Value) -> Re
     }
 }
 
-/// What is written; None for a verb that writes nothing.
-fn patch(verb: Verb, options: Options) -> Option<Value> {
+/// What is written; None for a verb that writes nothing, or what depends on the object.
+fn patch(verb: Verb, options: &Options) -> Option<Value> {
     let now = Timestamp::now().to_string();
     Some(match verb {
         Verb::Reconcile => request::reconcile(&now, options.force, options.reset),
         Verb::Suspend => request::suspend(true),
         Verb::Resume => request::suspend(false),
         Verb::Restart => json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: now}}}}}),
-        Verb::Download => return None,
+        Verb::Download | Verb::Promote | Verb::Rollback | Verb::Approve | Verb::Hold | Verb::Release => {
+            return None;
+        }
     })
 }
 
@@ -487,18 +554,33 @@ mod tests {
         assert!(Acted::named("Secret").is_none() && Acted::named("").is_none());
         assert_eq!(verbs("Provider"), ["suspend", "resume"]);
         assert_eq!(verbs("ChangePolicy"), [""; 0]);
+        let of_pipelines = [
+            "reconcile",
+            "suspend",
+            "resume",
+            "promote",
+            "rollback",
+            "approve",
+            "hold",
+            "release",
+        ];
+        assert_eq!(verbs("Pipeline"), of_pipelines);
+        assert_eq!(
+            (Verb::Rollback.right(), Verb::Release.right()),
+            ("promote", "hold")
+        );
     }
 
     #[test]
     fn only_what_a_verb_means_is_written() {
         let options = Options {
             force: true,
-            reset: false,
+            ..Options::default()
         };
-        let patch = |verb| super::patch(verb, options).unwrap();
+        let patch = |verb| super::patch(verb, &options).unwrap();
         assert_eq!(patch(Verb::Suspend), json!({"spec": {"suspend": true}}));
         assert_eq!(patch(Verb::Resume), json!({"spec": {"suspend": null}}));
-        assert_eq!(super::patch(Verb::Download, options), None);
+        assert_eq!(super::patch(Verb::Download, &options), None);
         let reconcile = patch(Verb::Reconcile);
         let annotations = reconcile["metadata"]["annotations"].as_object().unwrap();
         assert_eq!(annotations.len(), 2, "{annotations:?}");

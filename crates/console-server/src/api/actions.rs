@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 use super::deliveries::{self, Parameters};
 use super::shape::Form;
-use crate::actions::{self, Acted, Error, Mode, Options, Subject, Verb};
+use crate::actions::{self, Acted, Decision, Error, Mode, Options, Subject, Verb};
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::serve::Console;
@@ -53,6 +53,17 @@ pub struct Wanted {
     /// Of `reconcile`: first of what each object is made of.
     #[serde(default)]
     pub with_source: bool,
+    /// Of decisions about a Pipeline (`promote`, `rollback`, `approve`, `hold`, `release`): the environment. `hold` and
+    /// `release` are for all of them without one.
+    #[serde(default)]
+    pub environment: String,
+    /// Of decisions: number of the release. Without one `promote` and `approve` are for the newest that the environment does not have,
+    /// `rollback` for the one that was healthy before, `hold` and `release` for all.
+    #[serde(default)]
+    pub number: Option<u64>,
+    /// Of `hold`: how long, such as `12h`; without it until it is released.
+    #[serde(default)]
+    pub duration: String,
 }
 
 /// An object.
@@ -115,7 +126,8 @@ pub struct Actions {
     next: Option<String>,
 }
 
-/// Reconcile, suspend, resume or restart objects. You need the verb of that name on each.
+/// Reconcile, suspend, resume or restart objects, or decide about Pipelines. You need the verb of that name on each; `rollback` needs
+/// `promote`, and `release` needs `hold`.
 #[utoipa::path(
     post,
     path = "/api/v1/actions",
@@ -128,6 +140,7 @@ pub struct Actions {
         (status = 401, description = "No token or session, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not, or another site had your browser send it", body = Outcomes),
         (status = 404, description = "The objects do not exist", body = Outcomes),
+        (status = 409, description = "The Pipeline does not allow it, or was changed a moment ago", body = Outcomes),
         (status = 405, description = "This console does nothing", body = Problem),
         (status = 429, description = "You have other requests under way, or did too much in the last hour", body = Problem),
         (status = 502, description = "The API server did not do it", body = Outcomes),
@@ -156,7 +169,13 @@ pub async fn perform(sight: &Sight, wanted: &Wanted) -> Result<Vec<Outcome>, Pro
     let options = Options {
         force: wanted.force,
         reset: wanted.reset,
+        decision: Decision {
+            environment: wanted.environment.clone(),
+            number: wanted.number,
+            duration: wanted.duration.clone(),
+        },
     };
+    let options = &options;
     let acting = subjects.into_iter().map(async |subject| {
         let done = actions::act(sight, &subject, wanted.verb, options, &wanted.reason).await;
         outcome(&subject, done)
@@ -260,6 +279,21 @@ async fn subjects(sight: &Sight, wanted: &Wanted) -> Result<Vec<Subject>, Proble
     if !is_reconcile && (wanted.force || wanted.reset || wanted.with_source) {
         return Err(wrong("force, reset and withSource are for reconcile".to_owned()));
     }
+    let is_about_more = !wanted.environment.is_empty() || wanted.number.is_some();
+    if !wanted.verb.is_decision() && is_about_more {
+        let verb = wanted.verb.word();
+        return Err(wrong(format!(
+            "environment and number are for decisions about pipelines, not for {verb}"
+        )));
+    }
+    if wanted.verb != Verb::Hold && !wanted.duration.is_empty() {
+        return Err(wrong("duration is for hold".to_owned()));
+    }
+    if wanted.environment.len() > MAX_NAME || wanted.duration.len() > MAX_NAME {
+        return Err(wrong(format!(
+            "environment, duration: they are longer than {MAX_NAME} bytes"
+        )));
+    }
     let mut subjects: Vec<Subject> = Vec::new();
     for named in &wanted.objects {
         let subject = subject(named)?;
@@ -358,6 +392,7 @@ pub(super) fn refusal(error: &Error) -> StatusCode {
         Error::TooMuch => StatusCode::TOO_MANY_REQUESTS,
         Error::Unrecorded | Error::Silent => StatusCode::SERVICE_UNAVAILABLE,
         Error::Absent(_) => StatusCode::NOT_FOUND,
+        Error::Undecided(_) | Error::Raced => StatusCode::CONFLICT,
         Error::Failed(_) => StatusCode::BAD_GATEWAY,
     }
 }

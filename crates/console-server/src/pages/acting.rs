@@ -74,7 +74,14 @@ fn read(body: &[u8]) -> Result<(Wanted, String), Problem> {
         match &*name {
             "object" => objects.push(Named::read(&value).ok_or_else(|| wrong("object: it names none"))?),
             "back" => back = value.into_owned(),
-            "verb" | "reason" => fields[&*name] = Value::String(value.into_owned()),
+            "verb" | "reason" | "environment" | "duration" => {
+                fields[&*name] = Value::String(value.into_owned())
+            }
+            "number" if value.is_empty() => {}
+            "number" => {
+                let number: u64 = value.parse().map_err(|_| wrong("number: it is none"))?;
+                fields["number"] = number.into();
+            }
             "withSource" | "force" | "reset" => fields[&*name] = Value::Bool(value == "true"),
             name => return Err(wrong(&format!("{name:.50}: there is no such field"))),
         }
@@ -82,7 +89,10 @@ fn read(body: &[u8]) -> Result<(Wanted, String), Problem> {
     if objects.is_empty() {
         return Err(wrong("select what it is to be done to"));
     }
-    // Of a verb that it means nothing for, a tick is passed over: the form has one for all.
+    // Of a verb that it means nothing for, a field is passed over: the form has one for all.
+    if fields["verb"] != "hold" {
+        fields["duration"] = "".into();
+    }
     if fields["verb"] != "reconcile" {
         for name in ["withSource", "force", "reset"] {
             fields[name] = Value::Bool(false);
