@@ -66,6 +66,9 @@ pub enum Known {
     Absent,
 }
 
+/// Kinds whose pages show more of them than their rows: every change of theirs counts.
+const SHOWN_WHOLE: [&str; 1] = ["Pipeline"];
+
 /// What one watch tells of: a kind, by its name, in a namespace or (if that is empty) in all.
 type Part = (&'static str, Box<str>);
 
@@ -82,6 +85,8 @@ struct Health {
     failing: BTreeMap<Part, String>,
     /// What may not be listed, and is passed over.
     refused: BTreeSet<Part>,
+    /// What is not installed.
+    absent: HashSet<Part>,
     /// Why it cannot be watched at all.
     unreachable: Option<String>,
     /// Since when it has been away, or there.
@@ -249,7 +254,9 @@ impl Picture {
         };
         match state.entries.get_mut(&key) {
             // Nothing that a row shows.
-            Some(known) if *known.row == row => (known.json, known.applied) = (json, applied),
+            Some(known) if *known.row == row && !SHOWN_WHOLE.contains(&kind.kind) => {
+                (known.json, known.applied) = (json, applied)
+            }
             Some(known) => {
                 let row = Arc::new(row);
                 *known = Entry { row, json, applied };
@@ -294,9 +301,27 @@ impl Picture {
         };
         health.missing.remove(&part);
         health.refused.remove(&part);
+        health.absent.remove(&part);
         if health.failing.remove(&part).is_some() && !health.is_away() {
             health.since = Some(Timestamp::now());
         }
+    }
+
+    /// Notes that a kind is not installed: it has no objects, and may have some day.
+    pub fn not_served(&self, cluster: &Arc<str>, kind: &'static Kind, namespace: &str) {
+        self.listed(cluster, kind, namespace, &HashSet::new());
+        let mut state = self.write();
+        if let Some(health) = state.clusters.get_mut(cluster) {
+            health.absent.insert(part(kind, namespace));
+        }
+    }
+
+    /// Whether a kind is installed in any cluster.
+    pub fn is_served(&self, kind: &'static Kind) -> bool {
+        let is_it = |part: &Part| part.0 == kind.kind;
+        let state = self.read();
+        let mut clusters = state.clusters.values();
+        clusters.any(|health| !health.absent.iter().chain(&health.missing).any(is_it))
     }
 
     /// Takes out a kind that may not be listed, in a namespace or (if that is empty) in all, and passes over it.

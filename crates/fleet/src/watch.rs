@@ -92,9 +92,8 @@ async fn one(
             Told::Listed(found) => picture.listed(cluster, kind, namespace, &found),
         };
         match until_it_fails(&api, &mut pause, key, tell).await {
-            // A kind that is not installed has no objects; it may be some day.
             Some(error) if is_not_served(&error) => {
-                picture.listed(cluster, kind, namespace, &HashSet::new());
+                picture.not_served(cluster, kind, namespace);
                 pause = NOT_SERVED;
             }
             Some(error) if reach.skips_refused && is_forbidden(&error) => {
