@@ -1,7 +1,7 @@
 // Keys, copy buttons, and the title and icon of the tab. Pages are whole without it.
 "use strict";
 
-const PLACES = { h: "/", a: "/apps", s: "/sources", f: "/fleet", l: "/history", c: "/change" };
+const PLACES = { h: "/", a: "/apps", s: "/sources", f: "/fleet", p: "/pipelines", l: "/history", c: "/change" };
 
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
 
@@ -59,6 +59,11 @@ function times() {
   for (const time of document.querySelectorAll("time.ago"))
     time.textContent = duration((Date.now() - Date.parse(time.dateTime)) / 1000);
 }
+function soaking() {
+  for (const bar of document.querySelectorAll("progress[data-since]"))
+    bar.value = (Date.now() - Date.parse(bar.dataset.since)) / 1000;
+}
+setInterval(soaking, 15000);
 setInterval(times, 15000);
 
 // All rows of the page are selected at once.

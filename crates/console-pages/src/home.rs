@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use ::fleet::picture::Cluster;
 use ::fleet::row::{Row, Status};
-use jiff::SignedDuration;
+use api::delivery::Pipeline;
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
+use promotion::board::{Need, board};
+use serde_json::Value;
 
 use crate::{Shown, View, element, link, list};
 
@@ -19,9 +22,42 @@ const MAX_GROUPS: usize = 50;
 /// Clusters and namespaces.
 pub type Places = HashSet<(Arc<str>, Box<str>)>;
 
+/// A pipeline that waits for people.
+pub struct Waiting {
+    row: Arc<Row>,
+    /// The environment, and what it needs.
+    needs: Vec<(String, Need)>,
+}
+
+impl Waiting {
+    /// Reads what a pipeline waits for; None if it waits for no one.
+    pub fn of(row: Arc<Row>, object: Value, now: Timestamp) -> Option<Self> {
+        let pipeline: Pipeline = serde_json::from_value(object).ok()?;
+        if pipeline.spec.suspend {
+            return None;
+        }
+        let columns = board(&pipeline, now).columns.into_iter();
+        let needs: Vec<_> = columns
+            .filter_map(|column| Some((column.name, column.needs_people?)))
+            .collect();
+        (!needs.is_empty()).then_some(Self { row, needs })
+    }
+}
+
+/// What needs people besides objects that are not well.
+pub struct Needs<'a> {
+    /// All clusters.
+    pub clusters: &'a [Cluster],
+    /// Pipelines that wait for people.
+    pub waiting: &'a [Waiting],
+    /// Where the reader may act.
+    pub mine: &'a Places,
+}
+
 /// Shows it. The rows are all that the reader may get; what is in the places where they may act comes first.
-pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster], mine: &Places) -> Shown {
+pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
     let texts = view.texts;
+    let Needs { clusters, mine, .. } = *needs;
     let of = |status: Status| rows.iter().filter(move |row| row.status == status);
     let stuck: Vec<&Arc<Row>> = of(Status::InProgress)
         .filter(|row| {
@@ -37,7 +73,9 @@ pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster], mine: &Places)
         (texts.stuck, "InProgress", by_cause(&stuck, mine)),
         (texts.suspended, "Suspended", by_cause(&suspended, mine)),
     ];
-    let is_well = sections.iter().all(|(_, _, groups)| groups.is_empty()) && away.is_empty();
+    let is_well = sections.iter().all(|(_, _, groups)| groups.is_empty())
+        && away.is_empty()
+        && needs.waiting.is_empty();
     let content = html! {
         div #needs {
             @if is_well {
@@ -47,6 +85,12 @@ pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster], mine: &Places)
                 section.needs {
                     h2 { (texts.clusters_away) }
                     ul role="list" { @for cluster in &away { (gone(view, cluster)) } }
+                }
+            }
+            @if !needs.waiting.is_empty() {
+                section.needs {
+                    h2 { (texts.waiting_for_people) " " a.number href="/pipelines" { (needs.waiting.len()) } }
+                    ul role="list" { @for one in needs.waiting.iter().take(MAX_GROUPS) { (one.show(view)) } }
                 }
             }
             @for (title, status, groups) in &sections {
@@ -160,6 +204,28 @@ impl Group<'_> {
                 ul.named role="list" {
                     @for row in self.rows.iter().take(MAX_NAMED) { li { (element::name(row)) (element::place(row)) } }
                     @if self.rows.len() > MAX_NAMED { li { "…" } }
+                }
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn show(&self, view: &View) -> Markup {
+        let texts = view.texts;
+        html! {
+            li {
+                div.head { (element::name(&self.row)) (element::place(&self.row)) }
+                @for (environment, need) in self.needs.iter().take(MAX_NAMED) {
+                    p.why {
+                        strong { (environment) } " "
+                        @match need {
+                            Need::Approval { release, by, required } => {
+                                (texts.needs_approval) " " (release) " (" (by.len()) "/" (required) ")"
+                            }
+                            Need::Release { release, hold } => { (texts.is_held) " " (release) ": " (hold) }
+                        }
+                    }
                 }
             }
         }

@@ -20,6 +20,9 @@ fn places(view: &View) -> Vec<(&'static str, &'static str)> {
         ("/graph", texts.graph),
         ("/change", texts.change),
     ];
+    if view.has_pipelines {
+        places.insert(2, ("/pipelines", texts.pipelines));
+    }
     if view.has_ledger {
         places.push(("/history", texts.history));
     }
@@ -114,6 +117,7 @@ fn keys(view: &View) -> Markup {
         ("g a", texts.key_apps),
         ("g s", texts.key_sources),
         ("g f", texts.key_fleet),
+        ("g p", texts.pipelines),
         ("g c", texts.key_change),
         ("g l", texts.key_history),
         ("j k", texts.key_move),

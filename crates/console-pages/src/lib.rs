@@ -11,10 +11,11 @@
 //! | `element` | small things that all pages use: a status, a time, a revision |
 //! | `link` | addresses of pages |
 //! | `search` | what is typed into the search field |
-//! | `home`, `list`, `object`, `compared`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
+//! | `home`, `list`, `object`, `board`, `compared`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
+pub mod board;
 pub mod change;
 pub mod compared;
 pub mod design;
@@ -58,6 +59,8 @@ pub struct View {
     pub change: u64,
     /// Whether a ledger is kept.
     pub has_ledger: bool,
+    /// Whether any cluster has pipelines.
+    pub has_pipelines: bool,
     /// Whether anything can be done here.
     pub has_actions: bool,
 }

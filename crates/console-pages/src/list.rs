@@ -116,7 +116,8 @@ fn item(view: &View, row: &Arc<Row>) -> (String, Markup) {
             }
             (element::status(view, row.status))
             div.what { (element::name(row)) (element::place(row)) }
-            div.why { @if row.status != Status::Ready { (row.message) } }
+            // A pipeline that is ready says where its releases are.
+            div.why { @if row.status != Status::Ready || row.kind == "Pipeline" { (row.message) } }
             div.revision { (element::revision(&row.revision)) }
             div.since { @if let Some(since) = row.since { (element::ago(view, since)) } }
         }

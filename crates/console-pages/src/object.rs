@@ -14,7 +14,7 @@ use ledger::delivery::Delivery;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::{Mood, Shown, View, element, history, link, list};
+use crate::{Mood, Shown, View, board, element, history, link, list};
 
 /// Objects of a tree that are shown; the API and `windlass tree` have all.
 const MAX_NODES: usize = 500;
@@ -51,6 +51,8 @@ pub struct Object<'a> {
 pub fn show(view: &View, shown: &Object<'_>) -> Shown {
     let texts = view.texts;
     let row = shown.row;
+    let board = board::of(shown.object, view);
+    let laid_out = board.as_ref().map_or(html! {}, |board| board::show(view, board));
     let parts = [
         ("cause", cause(view, shown)),
         ("delivery", delivery(view, shown)),
@@ -65,7 +67,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         .verbs
         .iter()
         .copied()
-        .filter(|verb| *verb != "download")
+        .filter(|verb| *verb != "download" && !board::VERBS.contains(verb))
         .collect();
     let main = html! {
         h1 {
@@ -74,13 +76,16 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
                 aria-pressed="false" aria-label=(texts.favourite) hidden { "★" }
         }
         (cause)
+        (laid_out)
+        @if let Some(board) = &board { (board::decide(view, &list::object_value(row), board, shown.verbs)) }
         @if !writes.is_empty() {
             form.act method="post" action="/actions" {
                 input type="hidden" name="object" value=(list::object_value(row));
                 (list::actions(view, &row.name, &writes))
             }
         }
-        (delivery)
+        // A pipeline is made of nothing, and applies nothing.
+        @if board.is_none() { (delivery) }
         @if shown.is_asked_as_reader && tree::has_inventory(row.kind) {
             (element::asked_for("compared", texts.differences, texts.show_differences, &format!("{}/diff", link::row(row))))
         }
@@ -115,6 +120,8 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         main,
         parts: parts
             .into_iter()
+            .filter(|(id, _)| board.is_none() || *id != "delivery")
+            .chain(board.is_some().then_some(("board", laid_out.clone())))
             .map(|(id, markup)| (id.to_owned(), markup))
             .collect(),
         frame: None,
@@ -378,10 +385,10 @@ fn past(view: &View, shown: &Object<'_>) -> Markup {
             @if let Some(deliveries) = shown.deliveries {
                 h2 { (texts.history) }
                 (history::table(view, deliveries, false))
-                @if !shown.actions.is_empty() {
-                    h2 { (texts.actions_by_hand) }
-                    (history::by_hand(view, shown.actions))
-                }
+            }
+            @if !shown.actions.is_empty() {
+                h2 { (texts.actions_by_hand) }
+                (history::by_hand(view, shown.actions))
             }
         }
     }

@@ -256,8 +256,10 @@ fn path(path: &str) -> &'static str {
         let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
         return match first {
             "live" => "live",
-            "" | "apps" | "sources" | "images" | "notifications" | "fleet" | "change" | "history"
-            | "state" | "wall" | "compare" | "graph" | "find" | "objects" | "me" | "design" => "page",
+            "" | "apps" | "pipelines" | "sources" | "images" | "notifications" | "fleet" | "change"
+            | "history" | "state" | "wall" | "compare" | "graph" | "find" | "objects" | "me" | "design" => {
+                "page"
+            }
             _ => "other",
         };
     };

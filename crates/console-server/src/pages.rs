@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 use console_pages::assets::{Asset, FOLDER};
 use console_pages::profile::Profile;
 use console_pages::{Shown, View, design, layout, link, profile, texts};
+use delivery_graph::kind;
 use jiff::Timestamp;
 use serde::Deserialize;
 use tower_http::compression::CompressionLayer;
@@ -45,6 +46,7 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/", get(page))
         .route("/apps", get(page))
         .route("/sources", get(page))
+        .route("/pipelines", get(page))
         .route("/images", get(page))
         .route("/notifications", get(page))
         .route("/fleet", get(page))
@@ -177,6 +179,7 @@ fn view(console: &Console, headers: &HeaderMap, address: &Uri) -> View {
         address: shown,
         change: *console.picture.subscribe().borrow(),
         has_ledger: console.ledger.is_some(),
+        has_pipelines: kind::exact("Pipeline").is_some_and(|kind| console.picture.is_served(kind)),
         has_actions: console.actions != Mode::None,
     }
 }

@@ -7,7 +7,7 @@ use fleet::query::Parameters;
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded::{Serializer, parse};
 
-use super::rows::{APPLICATIONS, IMAGES, Kinds, NOTIFICATIONS, SOURCES};
+use super::rows::{APPLICATIONS, IMAGES, Kinds, NOTIFICATIONS, PIPELINES, SOURCES};
 use crate::api::deliveries;
 use crate::api::diff::Sides;
 use crate::problem::Problem;
@@ -80,6 +80,7 @@ impl Place {
             [""] => Self::Home,
             ["apps"] => Self::List(APPLICATIONS, Box::new(asked(query)?)),
             ["sources"] => Self::List(SOURCES, Box::new(asked(query)?)),
+            ["pipelines"] => Self::List(PIPELINES, Box::new(asked(query)?)),
             ["images"] => Self::List(IMAGES, Box::new(asked(query)?)),
             ["notifications"] => Self::List(NOTIFICATIONS, Box::new(asked(query)?)),
             ["objects", cluster, kind, namespace, name] => {

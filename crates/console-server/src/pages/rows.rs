@@ -6,6 +6,7 @@ use std::sync::Arc;
 use console_pages::list::List;
 use console_pages::search::Search;
 use console_pages::{Shown, Texts, View, home, list, wall};
+use fleet::picture::Known;
 use fleet::query::{Parameters, Query};
 use fleet::row::Row;
 use futures::future::try_join_all;
@@ -19,6 +20,8 @@ use crate::sight::Place;
 
 /// Objects that a few letters find.
 const MAX_NAMED: usize = 10;
+/// Pipelines that the home page looks into.
+const MAX_PIPELINES: usize = 200;
 /// Places that the cluster is asked about.
 const MAX_PLACES: usize = 50;
 
@@ -41,6 +44,12 @@ pub const SOURCES: Kinds = Kinds {
     path: "/sources",
     kinds: "GitRepository,OCIRepository,HelmRepository,HelmChart,Bucket,ExternalArtifact",
     title: |texts| texts.sources,
+};
+
+pub const PIPELINES: Kinds = Kinds {
+    path: "/pipelines",
+    kinds: "Pipeline",
+    title: |texts| texts.pipelines,
 };
 
 pub const IMAGES: Kinds = Kinds {
@@ -73,12 +82,38 @@ pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
     // What is left waits for clusters.
     drop(room);
     let mine = mine(signed, &rows).await?;
+    let waiting = match view.has_pipelines {
+        true => waiting(signed, view).await?,
+        false => Vec::new(),
+    };
     Ok(home::show(
         view,
         &rows,
-        &signed.sight.console.picture.clusters(),
-        &mine,
+        &home::Needs {
+            clusters: &signed.sight.console.picture.clusters(),
+            waiting: &waiting,
+            mine: &mine,
+        },
     ))
+}
+
+/// Pipelines that wait for people.
+async fn waiting(signed: &Signed, view: &View) -> Result<Vec<home::Waiting>, Problem> {
+    let query = Query::read(&Parameters {
+        kind: PIPELINES.kinds.to_owned(),
+        ..Parameters::default()
+    })?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
+    let (console, now) = (signed.sight.console.clone(), view.now);
+    let reading = move || {
+        let rows = rows.into_iter().take(MAX_PIPELINES);
+        let waiting = rows.filter_map(|(key, row)| match console.picture.object(&key) {
+            Known::Whole(object) => home::Waiting::of(row, object, now),
+            _ => None,
+        });
+        waiting.collect()
+    };
+    signed.sight.in_turn(reading).await
 }
 
 /// The places of these rows where the reader may act.
