@@ -11,6 +11,8 @@ const PAGES = {
   failed: "/apps?q=status:failed",
   sources: "/sources",
   images: "/images",
+  pipelines: "/pipelines",
+  pipeline: "/objects/eu/Pipeline/shop/checkout",
   notifications: "/notifications",
   app: "/objects/eu/Kustomization/shop/web",
   failing: "/objects/eu/Kustomization/bank/reports",
@@ -67,6 +69,46 @@ test("a change is found by its commit, and nothing is found of another one", asy
   await isAccessible(page, "change");
   await open(page, "/change?q=0123456789abcdef");
   assert.match(await page.locator("#change").innerText(), /No source/);
+  await page.done();
+});
+
+test("a person is asked to approve, does it by keyboard, and sees the release arrive", async () => {
+  const page = await tab();
+  await open(page, "/");
+  assert.match(await page.locator("#needs").innerText(), /checkout[^]*production needs approval of release 2 \(0\/1\)/);
+  await page.locator("#needs a.name", { hasText: "checkout" }).press("Enter");
+  await page.waitForURL("**/objects/eu/Pipeline/shop/checkout");
+  const cells = page.locator("#board tbody tr").first().locator("td");
+  await page.locator("#board tbody tr").first().getByText("2.3.0 → 2.4.0").waitFor();
+  assert.deepEqual((await cells.allInnerTexts()).map((text) => text.split("\n")[0]), ["Here", "Here", "Waits"]);
+  assert.match(await cells.nth(2).innerText(), /release 2: approval 0 of 1/);
+  await page.screenshot({ path: `${PICTURES}pipeline-waits.png`, fullPage: true });
+  await page.locator("button[value=approve]").first().press("Enter");
+  // The page is sent the board as it changes: no one reloads it.
+  await page.waitForFunction(() => {
+    const cells = [...document.querySelectorAll("#board tbody tr:first-child td")];
+    return cells.every((cell) => cell.innerText.trim() === "Here");
+  }, undefined, { timeout: 30000 });
+  await isAccessible(page, "the board");
+  await page.done();
+});
+
+test("an environment goes back from the page, and what it had is held", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/Pipeline/shop/checkout");
+  const form = page.locator("form.decide").last();
+  await form.locator("select[name=environment]").selectOption("production");
+  await form.locator("button[value=rollback]").click();
+  assert.match(await page.locator("main").innerText(), /reason: rollback needs one/);
+  await page.goBack();
+  await form.locator("select[name=environment]").selectOption("production");
+  await form.locator("input[name=reason]").fill("carts are empty");
+  await form.locator("button[value=rollback]").click();
+  await page.locator("#board th", { hasText: "held by operator: carts are empty" }).waitFor();
+  await page.locator("#board tbody tr").nth(1).locator("td").nth(2).getByText("Here").waitFor({ timeout: 30000 });
+  await page.locator("#board tbody tr").first().locator("td").nth(2).getByText("Taken back").waitFor({ timeout: 30000 });
+  await open(page, "/objects/eu/Pipeline/shop/checkout");
+  assert.match(await page.locator("#history").innerText(), /operator\s+rollback[^]*production goes back to release 1[^]*carts are empty/);
   await page.done();
 });
 

@@ -4,6 +4,7 @@
 //! with the console's address in `WINDLASS_UI`, and ends with it: that is how the pages are tested in a browser.
 
 mod apps;
+mod promotion;
 
 use std::io::Write as _;
 use std::process::Command;
@@ -59,11 +60,14 @@ async fn show(arguments: &Arguments) -> Result<()> {
     let git = GitServer::start().await?;
     let repository = git.create_repository("apps")?;
     apps::commit(&repository)?;
+    let checkout = git.create_repository("checkout")?;
+    promotion::commit(&checkout)?;
     let (eu, us) = tokio::try_join!(Cluster::start(), Cluster::start())?;
     for cluster in [&eu, &us] {
         apps::deploy(&cluster.control_plane.client(), repository.url()).await?;
     }
     let home = eu.control_plane.client();
+    let _promoting = promotion::deploy(&eu.control_plane, checkout.url()).await?;
     name_the_other(&home, &us).await?;
     for cluster in [&eu, &us] {
         let_all(&cluster.control_plane.client()).await?;
@@ -73,9 +77,11 @@ async fn show(arguments: &Arguments) -> Result<()> {
     settle(&address).await?;
     // Something to look back at: the second change is on its way to all.
     apps::commit_again(&repository)?;
+    promotion::commit_again(&checkout)?;
     for cluster in [&eu, &us] {
         apps::reconcile(&cluster.control_plane.client()).await?;
     }
+    promotion::until_released(&home, 1, 2).await?;
     writeln!(
         out,
         "\nopen {address} (everyone there is the user {GUEST:?}, who may do all)"
