@@ -12,14 +12,13 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         return Some(format!("it has {targets} targets, and may have {MAX_TARGETS}"));
     }
     for (at, environment) in spec.environments.iter().enumerate() {
-        let mut names: Vec<_> = environment
-            .targets
-            .iter()
-            .map(|target| &target.namespace)
-            .collect();
+        let mut names: Vec<_> = environment.targets.iter().map(|target| target.called()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let name = twice[0].as_deref().unwrap_or("its own namespace");
+            let name = match twice[0].as_str() {
+                "" => "its own namespace",
+                name => name,
+            };
             return Some(format!(
                 "environment '{}' has the target '{name}' twice",
                 environment.name

@@ -186,7 +186,7 @@ fn environment_status(
     let nothing = EnvironmentStatus::default();
     let known = known.unwrap_or(&nothing);
     let statuses = environment.targets.iter().zip(targets).map(|(target, seen)| {
-        let name = target.namespace.clone().unwrap_or_default();
+        let name = target.called();
         let before = known.targets.iter().find(|one| one.name == name);
         target_status(name, seen, releases, before, environment, now)
     });

@@ -147,6 +147,7 @@ impl World {
                 targets: (0..shape.targets)
                     .map(|target| Target {
                         namespace: Some(format!("e{index}-{target}")),
+                        ..Target::default()
                     })
                     .collect(),
                 needs: Some(needs),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Window;
 use crate::meta::{
-    Condition, Duration, HELM_GROUP, KUSTOMIZE_GROUP, LocalObjectReference, has_conditions, is_false,
-    status_object,
+    Condition, Duration, HELM_GROUP, KUSTOMIZE_GROUP, KubeConfigReference, LocalObjectReference,
+    has_conditions, is_false, status_object,
 };
 
 /// Which applications are promoted, through which environments.
@@ -191,11 +191,47 @@ pub struct Environment {
 
 /// A place of the applications.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Target {
+    /// Its name, for messages. Defaults to the namespace, after the name of the Secret or ConfigMap and `/` if there is a kubeConfig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
+    pub name: Option<String>,
+
     /// Namespace of the applications. Defaults to that of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
+
+    /// How to reach the cluster of the applications, if it is another one: a Secret or ConfigMap in the namespace of the pipeline. They
+    /// are read as the user of the kubeconfig. Changes are made in the repository of `repositoryRef`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_config: Option<KubeConfigReference>,
+}
+
+impl Target {
+    /// What it is called in messages and in the status.
+    #[must_use]
+    pub fn called(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let reference = self.kube_config.as_ref();
+        let secret = reference
+            .and_then(|one| one.secret_ref.as_ref())
+            .map(|one| &one.name);
+        let map = reference
+            .and_then(|one| one.config_map_ref.as_ref())
+            .map(|one| &one.name);
+        match secret.or(map) {
+            Some(cluster) => format!("{cluster}/{namespace}"),
+            None => namespace.to_owned(),
+        }
+    }
 }
 
 /// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts. An object that cannot be read
@@ -376,7 +412,7 @@ pub struct EnvironmentStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetStatus {
-    /// Its name: the namespace of its applications.
+    /// Its name.
     pub name: String,
 
     /// Number of the release that it has.
