@@ -70,7 +70,7 @@ struct Snapshot {
 }
 
 /// What is known of an application.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Facts {
     pub(crate) fields: Fields,
     pub(crate) health: Health,

@@ -102,7 +102,7 @@ pub(crate) async fn carry_out(
     let mut results: Vec<Option<Result<Done, Error>>> = tasks.iter().map(|_| None).collect();
     let mut groups: BTreeMap<ObjectKey, Vec<Part>> = BTreeMap::new();
     for (at, task) in tasks.iter().enumerate() {
-        match parts(task, pipeline, context) {
+        match parts(task, pipeline, context).await {
             Ok(parts) => {
                 for (place, part) in parts {
                     let (path, task) = (place.path, part);
@@ -179,11 +179,11 @@ fn join(result: &mut Option<Result<Done, Error>>, next: Result<Done, Error>) {
 }
 
 /// Where the manifests of a target are, with the applications that are there.
-fn parts(task: &Task, pipeline: &Pipeline, context: &Context) -> Result<Vec<(Place, Task)>, Error> {
+async fn parts(task: &Task, pipeline: &Pipeline, context: &Context) -> Result<Vec<(Place, Task)>, Error> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (at, (app, fields)) in task.apps.iter().enumerate() {
         if !fields.is_empty() {
-            let place = place::find(pipeline, app, &task.namespace, context)?;
+            let place = place::find(pipeline, (task, at), app, context).await?;
             places.entry(place).or_default().push(at);
         }
     }
@@ -320,7 +320,7 @@ impl Site<'_> {
         let mut commit = parent;
         if let Some(first) = parts.first().filter(|_| is_new) {
             let targets = parts.iter().zip(&changed).filter(|(_, changed)| changed.is_ok());
-            let targets = targets.map(|(part, _)| part.task.namespace.as_str());
+            let targets = targets.map(|(part, _)| part.task.target.as_str());
             let message = first.task.message(&targets.collect::<Vec<_>>(), &base.edited);
             let made = self.write(first.task.author.clone(), base, message).await?;
             let pushed = self.push(branch, Some(parent), Some(&made)).await;

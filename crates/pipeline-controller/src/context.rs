@@ -18,6 +18,7 @@ use transport::http;
 
 use crate::app::{App, Facts};
 use crate::failures::Failures;
+use crate::remote::Remotes;
 
 /// Context that all reconciles share. Holds credentials of no object.
 pub(crate) struct Context {
@@ -34,6 +35,7 @@ pub(crate) struct Context {
     pub(crate) workshop: Workshop,
     pub(crate) writers: Writers,
     pub(crate) failures: Failures,
+    pub(crate) remotes: Remotes,
     pub(crate) jitter_percentage: u8,
 }
 

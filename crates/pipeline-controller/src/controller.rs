@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
+use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
 use controller_kit::runtime::{Cache, scoped_api, selecting, watch_changes, watch_into_store_noting};
@@ -25,6 +26,7 @@ use crate::context::Context;
 use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
 use crate::reconcile::reconcile;
+use crate::remote::Remotes;
 
 /// Feature gate of identities of ServiceAccounts at cloud providers.
 const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
@@ -81,6 +83,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         writers: Writers::default(),
         failures: Failures::default(),
+        remotes: Remotes::new(targets(&flags, &kit, features.enabled(OBJECT_LEVEL_IDENTITY))),
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,
     });
     let tokens = context.identities.clone();
@@ -102,6 +105,21 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             context.queue.run(flags.concurrent.into(), kit.token.clone(), handler).await;
         } => Ok(()),
     }
+}
+
+/// Ways to other clusters, as Kustomizations have them. Nothing is applied there.
+fn targets(flags: &Flags, kit: &Kit, has_identities: bool) -> Targets {
+    let identities =
+        workload_identity::Identities::new(kit.client.clone(), flags.common.token, has_identities);
+    let options = Options {
+        kubeconfig: flags.kubeconfig,
+        client: flags.common.client.clone(),
+        metrics: kit.metrics.rest().clone(),
+        default_account: None,
+        identities: Arc::new(identities),
+        remote_account: None,
+    };
+    Targets::new(kit.client.clone(), kube_apply::Settings::default(), options).0
 }
 
 /// Waits until all kinds are listed: what is not seen yet must not be taken for something that is not there.
@@ -150,5 +168,8 @@ fn promotes(pipeline: &Pipeline, kind: AppKind, app: &ObjectKey) -> bool {
     let mut targets = pipeline.spec.environments.iter().flat_map(|one| &one.targets);
     let mut apps = pipeline.spec.apps.iter();
     apps.any(|one| one.kind == kind && one.name == app.name)
-        && targets.any(|target| target.namespace.as_deref().unwrap_or(own) == app.namespace)
+        && targets.any(|target| {
+            let is_here = target.kube_config.is_none();
+            is_here && target.namespace.as_deref().unwrap_or(own) == app.namespace
+        })
 }

@@ -1,9 +1,12 @@
 //! The values of a release, set in the manifests of one target. Pure but for the pack.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use api::delivery::{AppKind, AppReference, Pipeline, Release};
+use api::delivery::{AppKind, AppReference, Pipeline, Release, Target};
 use change_policy::mark::Change;
+use cluster_access::targets::Target as Cluster;
+use controller_kit::ObjectKey;
 use git_client::commit::Person;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
@@ -13,7 +16,7 @@ use kube::ResourceExt as _;
 use promotion::values::{Field, field, tag_and_digest};
 use yaml_setters::{Image, Setters, Subject, Unmarked};
 
-use crate::context::Context;
+use crate::observe::Looked;
 
 /// Key of markers.
 const MARKER: &str = "$promotion";
@@ -88,12 +91,18 @@ pub(crate) struct Task {
     /// `namespace:name` of the pipeline.
     pipeline: String,
     pub(crate) environment: String,
+    /// What the target is called.
+    pub(crate) target: String,
     /// Namespace of the applications.
     pub(crate) namespace: String,
+    /// Their cluster, if it is another one.
+    pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) release: Release,
     pub(crate) asked: Option<Asked>,
     /// Applications, with what they are given.
     pub(crate) apps: Vec<(AppReference, Vec<(Field, String)>)>,
+    /// The Kustomizations that their labels name.
+    pub(crate) owners: Vec<Option<ObjectKey>>,
     pub(crate) author: Person,
 }
 
@@ -102,17 +111,14 @@ impl Task {
     pub(crate) fn new(
         pipeline: &Pipeline,
         environment: &str,
-        namespace: &str,
+        (target, looked): (&Target, &Looked),
         release: &Release,
         asked: Option<Asked>,
-        context: &Context,
     ) -> Self {
-        let apps = pipeline.spec.apps.iter().map(|app| {
-            let key = controller_kit::ObjectKey::new(namespace, &*app.name);
-            let has = context
-                .app(app.kind, &key)
-                .map(|facts| facts.fields)
-                .unwrap_or_default();
+        let own = pipeline.namespace().unwrap_or_default();
+        let facts = |at: usize| looked.apps.get(at).and_then(Option::as_ref);
+        let apps = pipeline.spec.apps.iter().enumerate().map(|(at, app)| {
+            let has = facts(at).map(|facts| facts.fields.clone()).unwrap_or_default();
             let values = release.values.iter();
             let values = values.filter_map(|(key, value)| Some((field(app, key)?, value.clone())));
             (
@@ -128,9 +134,14 @@ impl Task {
                 pipeline.name_any()
             ),
             environment: environment.to_owned(),
-            namespace: namespace.to_owned(),
+            target: target.called(),
+            namespace: target.namespace.clone().unwrap_or(own),
+            cluster: looked.cluster.clone(),
             release: release.clone(),
             asked,
+            owners: (0..pipeline.spec.apps.len())
+                .map(|at| facts(at).and_then(|facts| facts.owner.clone()))
+                .collect(),
             apps: apps.collect(),
             author: match author {
                 Some(author) => Person {
@@ -151,6 +162,7 @@ impl Task {
     pub(crate) fn part(&self, apps: &[usize]) -> Self {
         Self {
             apps: apps.iter().map(|at| self.apps[*at].clone()).collect(),
+            owners: apps.iter().map(|at| self.owners[*at].clone()).collect(),
             ..self.clone()
         }
     }

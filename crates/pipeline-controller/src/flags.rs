@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use controller_kit::flags::CommonFlags;
+use controller_kit::flags::{CommonFlags, KubeconfigFlags};
 
 /// Name of the controller: field manager, Lease and reporter of events.
 pub const NAME: &str = "pipeline-controller";
@@ -15,6 +15,9 @@ pub struct Flags {
     /// Flags shared by all controllers.
     #[command(flatten)]
     pub common: CommonFlags,
+    /// What kubeconfigs of targets may use.
+    #[command(flatten)]
+    pub kubeconfig: KubeconfigFlags,
 
     /// Maximum number of Pipelines that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

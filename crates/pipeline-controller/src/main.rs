@@ -12,6 +12,7 @@ mod observe;
 mod place;
 mod proposal;
 mod reconcile;
+mod remote;
 mod status;
 
 use std::process::ExitCode;

@@ -2,71 +2,155 @@
 
 use std::sync::Arc;
 
-use access_review::{Caller, Target};
-use api::delivery::{AppReference, Pipeline};
+use access_review::Caller;
+use api::delivery::{AppReference, Pipeline, Target};
+use cluster_access::targets::Target as Cluster;
 use controller_kit::ObjectKey;
+use futures::{StreamExt as _, stream};
 use promotion::Values;
 use promotion::observe::{Health, Seen};
 use promotion::values::values;
 
+use crate::app::Facts;
 use crate::context::Context;
+use crate::remote::{Clusters, called};
 
 /// ServiceAccount whose rights count where the pipeline names none.
 pub(crate) const DEFAULT_ACCOUNT: &str = "default";
 
 /// Bytes that the applications of one target may carry: releases stand in the status.
 const MAX_CARRIED: usize = 32 * 1024;
+/// Targets that are looked at beside each other.
+const AT_ONCE: usize = 16;
+
+/// A target, as it was looked at.
+#[derive(Clone)]
+pub(crate) struct Looked {
+    /// What the planner needs.
+    pub(crate) seen: Seen,
+    /// What is known of each of the pipeline's applications, in their order.
+    pub(crate) apps: Vec<Option<Facts>>,
+    /// Its cluster, if that is another one.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
 
 /// Looks at all targets: a list for each environment.
-pub(crate) async fn targets(pipeline: &Pipeline, context: &Context) -> Vec<Vec<Seen>> {
+pub(crate) async fn targets(pipeline: &Pipeline, context: &Context) -> Vec<Vec<Looked>> {
     let owner = Owner::new(pipeline);
-    let mut all = Vec::new();
-    for environment in &pipeline.spec.environments {
-        let mut seen = Vec::new();
-        for target in &environment.targets {
-            let namespace = target.namespace.as_deref().unwrap_or(&owner.namespace);
-            seen.push(one(pipeline, namespace, &owner, context).await);
-        }
-        all.push(seen);
+    let clusters = context.remotes.clusters(pipeline).await;
+    let mut looking = Vec::new();
+    for target in pipeline.spec.environments.iter().flat_map(|one| &one.targets) {
+        looking.push(one(pipeline, target, &owner, &clusters, context));
     }
+    // Those of other clusters may be waited for.
+    let mut looked = stream::iter(looking)
+        .buffered(AT_ONCE)
+        .collect::<Vec<_>>()
+        .await
+        .into_iter();
+    let all: Vec<Vec<Looked>> = pipeline
+        .spec
+        .environments
+        .iter()
+        .map(|environment| looked.by_ref().take(environment.targets.len()).collect())
+        .collect();
+    forget_others(pipeline, &all, context);
     all
 }
 
-async fn one(pipeline: &Pipeline, namespace: &str, owner: &Owner, context: &Context) -> Seen {
-    let mut size = 0;
-    let mut seen = Seen {
-        values: Values::new(),
-        health: Health::Ready,
+/// Ends the watches of applications in other clusters that are no targets any more.
+fn forget_others(pipeline: &Pipeline, all: &[Vec<Looked>], context: &Context) {
+    let mut used = Vec::new();
+    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
+    for (environment, looked) in pipeline.spec.environments.iter().zip(all) {
+        for (target, looked) in environment.targets.iter().zip(looked) {
+            let Some(cluster) = &looked.cluster else {
+                continue;
+            };
+            let namespace = target.namespace.as_deref().unwrap_or(own);
+            let apps = pipeline.spec.apps.iter();
+            let apps = apps.map(|app| {
+                (
+                    cluster.place.clone(),
+                    app.kind,
+                    ObjectKey::new(namespace, &*app.name),
+                )
+            });
+            used.extend(apps);
+        }
+    }
+    context.remotes.retain(&ObjectKey::from_object(pipeline), &used);
+}
+
+async fn one(
+    pipeline: &Pipeline,
+    target: &Target,
+    owner: &Owner,
+    clusters: &Clusters,
+    context: &Context,
+) -> Looked {
+    let mut looked = Looked {
+        seen: Seen {
+            values: Values::new(),
+            health: Health::Ready,
+        },
+        apps: Vec::new(),
+        cluster: None,
     };
+    let namespace = target.namespace.as_deref().unwrap_or(&owner.namespace);
+    if let Some(reference) = &target.kube_config {
+        match clusters.get(&called(reference)) {
+            Some(Ok(cluster)) => looked.cluster = Some(cluster.clone()),
+            problem => {
+                let problem = problem.and_then(|found| found.as_ref().err().cloned());
+                let problem = problem.unwrap_or_else(|| "its cluster is not known".to_owned());
+                looked.seen.health = Health::Unknown(problem);
+                return looked;
+            }
+        }
+    }
+    let mut size = 0;
     for app in &pipeline.spec.apps {
-        // First the right: who may not look does not learn what is there.
-        let health = match owner.check(app, namespace, context).await {
-            Err(problem) => Health::Unknown(problem),
-            Ok(()) => match context.app(app.kind, &ObjectKey::new(namespace, &*app.name)) {
-                Some(facts) => {
-                    let carried = values(app, &facts.fields, &pipeline.spec.carry);
-                    size += carried
-                        .iter()
-                        .map(|(field, value)| field.len() + value.len())
-                        .sum::<usize>();
-                    seen.values.extend(carried);
-                    facts.health
-                }
-                None => Health::Unknown(format!("there is no {} in namespace {namespace}", named(app))),
-            },
+        let key = ObjectKey::new(namespace, &*app.name);
+        let found = match &looked.cluster {
+            Some(cluster) => {
+                let user = ObjectKey::from_object(pipeline);
+                let waking = (&user, &context.queue);
+                context.remotes.app(cluster, app.kind, &key, waking).await
+            }
+            // First the right: who may not look does not learn what is there.
+            None => owner
+                .check(app, namespace, context)
+                .await
+                .map(|()| context.app(app.kind, &key)),
         };
+        let health = match &found {
+            Err(problem) => Health::Unknown(problem.clone()),
+            Ok(Some(facts)) => {
+                let carried = values(app, &facts.fields, &pipeline.spec.carry);
+                size += carried
+                    .iter()
+                    .map(|(field, value)| field.len() + value.len())
+                    .sum::<usize>();
+                looked.seen.values.extend(carried);
+                facts.health.clone()
+            }
+            Ok(None) => Health::Unknown(format!("there is no {} in namespace {namespace}", named(app))),
+        };
+        looked.apps.push(found.ok().flatten());
         let is_unknown = matches!(health, Health::Unknown(_));
-        seen.health = worse(seen.health, health, app);
+        let so_far = std::mem::replace(&mut looked.seen.health, Health::Ready);
+        looked.seen.health = worse(so_far, health, app);
         if is_unknown {
             break;
         }
         if size > MAX_CARRIED {
             let problem = format!("it carries more than {MAX_CARRIED} bytes: .spec.carry says what is meant");
-            seen.health = Health::Unknown(problem);
+            looked.seen.health = Health::Unknown(problem);
             break;
         }
     }
-    seen
+    looked
 }
 
 /// How an application is called in messages.
@@ -126,7 +210,7 @@ impl Owner {
             return Ok(());
         }
         let resource = app.kind.plural();
-        let target = Target {
+        let target = access_review::Target {
             group: app.kind.group(),
             resource,
             namespace: namespace.to_owned(),

@@ -11,6 +11,7 @@ use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::edit::Task;
 
 /// Why the manifest cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,17 @@ pub(crate) enum Error {
         app: String,
         /// The Kustomization.
         owner: ObjectKey,
+    },
+    /// The repository of another cluster is not known here.
+    #[error("{0} is in another cluster: set .spec.repositoryRef to the GitRepository that has its manifests")]
+    NoRepositoryRef(String),
+    /// The other cluster.
+    #[error("failed to read the Kustomization {owner}: {problem}")]
+    Cluster {
+        /// The Kustomization.
+        owner: ObjectKey,
+        /// Why.
+        problem: String,
     },
     /// The source is no repository.
     #[error(
@@ -87,21 +99,40 @@ pub(crate) struct Repository {
 }
 
 /// Finds the folder that has the manifest of an application.
-pub(crate) fn find(
+pub(crate) async fn find(
     pipeline: &Pipeline,
+    (task, at): (&Task, usize),
     app: &AppReference,
-    namespace: &str,
     context: &Context,
 ) -> Result<Place, Error> {
+    let namespace = &task.namespace;
     let name = || format!("{}/{} in namespace {namespace}", app.kind.as_str(), app.name);
-    let facts = context.app(app.kind, &ObjectKey::new(namespace, &*app.name));
-    let owner = facts.and_then(|facts| facts.owner);
+    let owner = task.owners.get(at).cloned().flatten();
     let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
     let group = app.kind.group();
     let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
-    let built = context.kustomizations.get(&owner.object_ref());
-    let built = built.filter(|built| built.has_applied(&id));
-    let Some(built) = built.map(|built| built.spec()) else {
+    let built = match &task.cluster {
+        Some(_) if pipeline.spec.repository_ref.is_none() => {
+            return Err(Error::NoRepositoryRef(task.target.clone()));
+        }
+        Some(cluster) => {
+            let found = context.remotes.kustomization(cluster, &owner).await;
+            let found = found.map_err(|problem| Error::Cluster {
+                owner: owner.clone(),
+                problem,
+            })?;
+            found
+                .filter(|built| built.has_applied(&id))
+                .map(|built| built.spec())
+        }
+        None => {
+            let found = context.kustomizations.get(&owner.object_ref());
+            found
+                .filter(|built| built.has_applied(&id))
+                .map(|built| built.spec())
+        }
+    };
+    let Some(built) = built else {
         return Err(Error::NotTheOwner { app: name(), owner });
     };
     let (kind, of, source) = built.source.clone().unwrap_or_default();

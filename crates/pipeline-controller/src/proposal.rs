@@ -169,7 +169,8 @@ async fn sign_in(site: &Site<'_>, policy: &str, spec: &PullRequestSpec) -> Resul
 /// The branch of a target. Names of objects hold nothing that a branch may not.
 fn branch_name(task: &Task) -> String {
     let (pipeline, environment) = (task.pipeline().replace('/', "-"), &task.environment);
-    let mut name = format!("windlass/{pipeline}-{environment}-{}", task.namespace);
+    let target = task.target.replace('/', "-");
+    let mut name = format!("windlass/{pipeline}-{environment}-{target}");
     name.truncate(name.floor_char_boundary(MAX_BRANCH));
     name
 }
@@ -236,7 +237,7 @@ impl Work<'_> {
                     base: below.clone(),
                     owner: self.owner(),
                 };
-                let message = mark.signed_off(&task.message(&[&task.namespace], &base.edited));
+                let message = mark.signed_off(&task.message(&[&task.target], &base.edited));
                 let commit = site.write(task.author.clone(), base, message).await?;
                 self.push(at, Some(&commit)).await?;
                 Some(commit.id)
@@ -331,7 +332,7 @@ impl Work<'_> {
         }
         // Without a mark: it stands on the work of others, and must never be replaced.
         let task = &self.part.task;
-        let (parent, message) = (base.commit, task.message(&[&task.namespace], &base.edited));
+        let (parent, message) = (base.commit, task.message(&[&task.target], &base.edited));
         let commit = self.site.write(task.author.clone(), base, message).await?;
         self.push(Some(parent), Some(&commit)).await
     }
@@ -438,7 +439,7 @@ fn body(task: &Task, edited: &Edited) -> String {
         task.release.number,
         code(&task.pipeline()),
         code(&task.environment),
-        code(&task.namespace)
+        code(&task.target)
     );
     if let Some(asked) = &task.asked {
         text.push_str(&format!("Asked for by {}.\n\n", code(&asked.by)));

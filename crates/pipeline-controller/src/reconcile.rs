@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::delivery::{Pipeline, PipelineSpec, PipelineStatus, TargetChange, TargetStatus};
+use api::delivery::{Pipeline, PipelineSpec, PipelineStatus, Target, TargetChange, TargetStatus};
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
 use controller_kit::record::Unrecorded;
@@ -22,7 +22,8 @@ use crate::context::Context;
 use crate::edit::{Asked, Task};
 use crate::failures::AGAIN;
 use crate::gates::Gates;
-use crate::{observe as look, status};
+use crate::observe::{self as look, Looked};
+use crate::status;
 
 /// Reason of the event for each promotion, as Weave's controller has it.
 const PROMOTE: &str = "Promote";
@@ -30,6 +31,8 @@ const PROMOTE: &str = "Promote";
 const INTERVAL: Duration = Duration::from_secs(5 * 60);
 /// When a pipeline is looked at again that changed while it was looked at.
 const SOON: Duration = Duration::from_millis(100);
+/// When clusters that do not answer are asked again.
+const AWAY: Duration = Duration::from_secs(15);
 /// Plans in one reconcile: each time a change could not be made, the others may go on.
 const MAX_PLANS: usize = 100;
 
@@ -39,6 +42,7 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
     let forget = |object: Option<&Pipeline>| {
         let uid = object.and_then(|object| object.metadata.uid.as_deref());
         context.failures.forget(uid.unwrap_or_default());
+        context.remotes.retain(&key, &[]);
     };
     pipelines
         .reconcile(&key, forget, |object| promote(object, &context))
@@ -63,7 +67,11 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         return Ok(Outcome::Done);
     }
     let spec = spec(&object);
-    let seen = look::targets(&object, context).await;
+    let looked = look::targets(&object, context).await;
+    let seen: Vec<Vec<Seen>> = looked
+        .iter()
+        .map(|targets| targets.iter().map(|target| target.seen.clone()).collect())
+        .collect();
     let before = object.status.clone().unwrap_or_default();
     let mut next = observe(&spec, &seen, &before, &decisions, Timestamp::now());
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
@@ -72,7 +80,9 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         object.metadata.generation,
         requested_at(&*object).map(str::to_owned),
     );
-    let mut refused = BTreeMap::new();
+    // Into what cannot be read, nothing is promoted.
+    let unreadable = unreadable(&seen);
+    let mut refused = unreadable.clone();
     let mut open = BTreeSet::new();
     let mut again: Option<Timestamp> = None;
     let mut last = Plan::default();
@@ -115,7 +125,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
             (one.environment, one.release, one.asked) == (next.environment, next.release, next.asked)
         };
         for steps in last.steps.chunk_by(together) {
-            let done = carry_out(steps, &object, (&next, &decisions), context).await;
+            let done = carry_out(steps, &object, (&next, &decisions, &looked), context).await;
             for (step, done) in steps.iter().zip(done) {
                 let mut change = made(*step, now);
                 match done {
@@ -138,25 +148,34 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     }
     let problems = refused.iter().map(|((environment, target), problem)| {
         let environment = &spec.environments[*environment];
-        let target = environment.targets[*target].namespace.as_deref();
-        format!("{}: {}: {problem}", environment.name, target.unwrap_or_default())
+        format!(
+            "{}: {}: {problem}",
+            environment.name,
+            environment.targets[*target].called()
+        )
     });
-    let mut problems: Vec<String> = problems.collect();
-    problems.extend(unreadable(&seen, &spec));
+    let problems: Vec<String> = problems.collect();
+    // What is watched tells when it can be read again; a cluster that does not answer has to be asked.
+    let targets = spec.environments.iter().flat_map(|one| &one.targets);
+    let is_away =
+        |(target, looked): (&Target, &Looked)| target.kube_config.is_some() && looked.cluster.is_none();
+    let is_away = targets.zip(looked.iter().flatten()).any(is_away);
+    let has_failed = refused.len() > unreadable.len();
     let now = Timestamp::now();
     let status = status::concluded(&object, next, &last.waits, &problems, now);
     pipelines.write(object, &status).await?;
-    let outcome = match (refused.is_empty(), open.is_empty()) {
-        (false, _) => Outcome::After(AGAIN),
+    let outcome = match (has_failed, open.is_empty()) {
+        _ if is_away => Outcome::After(AWAY),
+        (true, _) => Outcome::After(AGAIN),
         // How pull requests and gates stand is asked for.
-        (true, is_none_open) if !is_none_open || gates.is_polled => {
+        (false, is_none_open) if !is_none_open || gates.is_polled => {
             let interval = spec
                 .interval
                 .as_ref()
                 .map_or(INTERVAL, |interval| interval.to_std());
             pace::after(interval, context.jitter_percentage)
         }
-        (true, _) => Outcome::Done,
+        (false, _) => Outcome::Done,
     };
     let again = again.into_iter().chain(last.again).min();
     Ok(pace::by(outcome, again, now))
@@ -179,16 +198,17 @@ fn spec(pipeline: &Pipeline) -> PipelineSpec {
     spec
 }
 
-/// Targets of which nothing is known.
-fn unreadable(seen: &[Vec<Seen>], spec: &PipelineSpec) -> Vec<String> {
-    let environments = spec.environments.iter().zip(seen);
-    let unknown = environments.flat_map(|(environment, targets)| {
-        targets.iter().filter_map(|target| match &target.health {
-            Health::Unknown(problem) => Some(format!("{}: {problem}", environment.name)),
-            _ => None,
-        })
-    });
-    unknown.collect()
+/// Targets of which nothing is known, by environment and index, and why.
+fn unreadable(seen: &[Vec<Seen>]) -> BTreeMap<(usize, usize), String> {
+    let mut unreadable = BTreeMap::new();
+    for (environment, targets) in seen.iter().enumerate() {
+        for (target, seen) in targets.iter().enumerate() {
+            if let Health::Unknown(problem) = &seen.health {
+                unreadable.insert((environment, target), problem.clone());
+            }
+        }
+    }
+    unreadable
 }
 
 /// What a failure is remembered by.
@@ -221,7 +241,7 @@ fn take_back(status: &mut PipelineStatus, before: &PipelineStatus, step: Step) {
 async fn carry_out(
     steps: &[Step],
     object: &Pipeline,
-    (status, decisions): (&PipelineStatus, &Decisions),
+    (status, decisions, looked): (&PipelineStatus, &Decisions, &[Vec<Looked>]),
     context: &Context,
 ) -> Vec<Result<Done, String>> {
     let Some(first) = steps.first() else {
@@ -240,7 +260,8 @@ async fn carry_out(
     let tasks = steps.iter().map(|step| {
         let target = &seen.targets[step.target];
         let asked = asked(*step, target, decisions.promotion(&spec.name));
-        Task::new(object, &spec.name, &target.name, release, asked, context)
+        let place = (&spec.targets[step.target], &looked[step.environment][step.target]);
+        Task::new(object, &spec.name, place, release, asked)
     });
     let tasks: Vec<_> = tasks.collect();
     let others = status.environments.iter().flat_map(|one| &one.targets);
@@ -285,7 +306,7 @@ fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, S
                     .iter_mut()
                     .find(|(_, said)| said.commit.as_ref() == Some(commit));
                 if let Some((_, known)) = known {
-                    known.targets.push(task.namespace.clone());
+                    known.targets.push(task.target.clone());
                     continue;
                 }
                 Said {
@@ -306,7 +327,7 @@ fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, S
                 ..Said::default()
             },
         };
-        let targets = vec![task.namespace.clone()];
+        let targets = vec![task.target.clone()];
         all.push((&task.environment, Said { targets, ..said }));
     }
     all

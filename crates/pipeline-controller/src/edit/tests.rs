@@ -29,7 +29,9 @@ fn task(values: &[(&str, &str)]) -> Task {
     Task {
         pipeline: "team:shop".to_owned(),
         environment: "production".to_owned(),
+        target: "eu".to_owned(),
         namespace: "eu".to_owned(),
+        cluster: None,
         release: Release {
             number: 2,
             digest: "sha256:abc".to_owned(),
@@ -37,6 +39,7 @@ fn task(values: &[(&str, &str)]) -> Task {
         },
         asked: None,
         apps: vec![(app, fields.collect())],
+        owners: vec![None],
         author: Person {
             name: "a".to_owned(),
             email: "a@b".to_owned(),
