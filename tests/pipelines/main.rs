@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod clusters;
 mod commands;
 mod decisions;
 mod kill;

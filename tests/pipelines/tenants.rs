@@ -35,7 +35,7 @@ fn a_pipeline_sees_no_namespace_that_its_account_may_not_read() {
         let (_, _, message) = condition(&pipeline, "Ready").unwrap_or_default();
         let refused = |namespace: &str| {
             format!(
-                "the ServiceAccount {team}/promoter must be allowed to get kustomizations 'shop' in namespace {namespace}"
+                "{namespace}: the ServiceAccount {team}/promoter must be allowed to get kustomizations 'shop' in namespace {namespace}"
             )
         };
         // The same words, whether there is something or not.
