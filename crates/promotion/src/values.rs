@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use api::delivery::{AppReference, Carried};
+use api::delivery::{AppKind, AppReference, Carried};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use yaml_setters::split;
@@ -27,6 +27,36 @@ pub enum Field {
     Chart,
     /// Tag and digest of the image with this name.
     Image(String),
+    /// What a source follows.
+    Reference(Reference),
+}
+
+/// What a source follows, as its `spec.ref` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference {
+    /// A tag of an OCIRepository or a GitRepository.
+    Tag,
+    /// A digest of an OCIRepository.
+    Digest,
+    /// A commit of a GitRepository.
+    Commit,
+}
+
+impl Reference {
+    /// The name of the field in `spec.ref`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tag => "tag",
+            Self::Digest => "digest",
+            Self::Commit => "commit",
+        }
+    }
+
+    fn named(word: &str) -> Option<Self> {
+        [Self::Tag, Self::Digest, Self::Commit]
+            .into_iter()
+            .find(|one| one.word() == word)
+    }
 }
 
 /// Values by field.
@@ -37,6 +67,7 @@ impl fmt::Display for Field {
         match self {
             Self::Chart => formatter.write_str("chart"),
             Self::Image(name) => write!(formatter, "image {name}"),
+            Self::Reference(reference) => write!(formatter, "ref {}", reference.word()),
         }
     }
 }
@@ -50,9 +81,10 @@ pub fn key(app: &AppReference, field: &Field) -> String {
 pub fn field(app: &AppReference, key: &str) -> Option<Field> {
     let rest = key.strip_prefix(app.kind.as_str())?.strip_prefix('/')?;
     let field = rest.strip_prefix(app.name.as_str())?.strip_prefix(": ")?;
-    match field.strip_prefix("image ") {
-        Some(image) => Some(Field::Image(image.to_owned())),
-        None => (field == "chart").then_some(Field::Chart),
+    match field.split_once(' ') {
+        Some(("image", image)) => Some(Field::Image(image.to_owned())),
+        Some(("ref", word)) => Reference::named(word).map(Field::Reference),
+        _ => (field == "chart").then_some(Field::Chart),
     }
 }
 
@@ -72,12 +104,41 @@ pub fn fields(spec: &Value) -> Fields {
     found.fields
 }
 
+/// Returns what a source follows, by its `spec.ref` and the revision of its artifact. What moves by itself, a range of versions or
+/// a branch, is the tag or the commit that it is at. An OCIRepository that names nothing follows a tag that says nothing.
+pub fn reference(kind: AppKind, reference: &Value, revision: &str) -> Fields {
+    let text = |name: &str| reference[name].as_str().filter(|text| !text.is_empty());
+    let (name, digest) = revision.rsplit_once('@').unwrap_or_default();
+    let commit = digest.rsplit_once(':').map_or("", |(_, commit)| commit);
+    let pinned = match kind {
+        AppKind::OCIRepository => text("digest").map(|digest| (Reference::Digest, digest)),
+        AppKind::GitRepository => text("commit").map(|commit| (Reference::Commit, commit)),
+        AppKind::HelmRelease | AppKind::Kustomization => return Fields::new(),
+    };
+    let tagged = match text("semver") {
+        Some(_) => Some(name),
+        None => text("tag"),
+    };
+    let tagged = tagged.map(|tag| (Reference::Tag, tag));
+    let moving = (kind == AppKind::GitRepository).then_some((Reference::Commit, commit));
+    let mut found = Found::default();
+    if let Some((field, value)) = pinned
+        .or(tagged)
+        .or(moving)
+        .filter(|(_, value)| !value.is_empty())
+    {
+        found.add(Field::Reference(field), value);
+    }
+    found.fields
+}
+
 /// Returns what an application carries, by the names of its fields. Nothing carried means everything.
 pub fn values(app: &AppReference, fields: &Fields, carried: &[Carried]) -> Values {
     let carries = |field: &Field| {
         let what = match field {
             Field::Chart => Carried::ChartVersion,
             Field::Image(_) => Carried::Images,
+            Field::Reference(_) => Carried::Reference,
         };
         carried.is_empty() || carried.contains(&what)
     };
@@ -221,6 +282,42 @@ mod tests {
             "Kustomization/shop: image web = v5",
         ];
         assert_eq!(of(&shop(AppKind::Kustomization), &object, &[]), expected);
+    }
+
+    #[test]
+    fn a_source_has_what_it_follows() {
+        let of = |kind, spec: Value, revision: &str| -> Vec<String> {
+            let app = shop(kind);
+            let fields = reference(kind, &spec, revision);
+            assert!(
+                fields
+                    .keys()
+                    .all(|one| field(&app, &key(&app, one)).as_ref() == Some(one))
+            );
+            fields
+                .iter()
+                .map(|(field, value)| format!("{field}={value}"))
+                .collect()
+        };
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let oci = |spec| of(AppKind::OCIRepository, spec, &format!("1.4.2@{digest}"));
+        assert_eq!(oci(json!({"tag": "1.4"})), ["ref tag=1.4"]);
+        assert_eq!(oci(json!({"semver": "1.x", "tag": "0"})), ["ref tag=1.4.2"]);
+        assert_eq!(
+            oci(json!({"semver": "1.x", "digest": digest})),
+            [format!("ref digest={digest}")]
+        );
+        assert_eq!(oci(json!(null)), [""; 0]);
+        let git = |spec| of(AppKind::GitRepository, spec, "main@sha1:abc");
+        assert_eq!(git(json!({"branch": "main"})), ["ref commit=abc"]);
+        assert_eq!(
+            git(json!({"branch": "main", "commit": "def"})),
+            ["ref commit=def"]
+        );
+        assert_eq!(git(json!({"tag": "v1"})), ["ref tag=v1"]);
+        assert_eq!(git(json!(null)), ["ref commit=abc"]);
+        assert_eq!(of(AppKind::GitRepository, json!(null), ""), [""; 0]);
+        assert_eq!(of(AppKind::HelmRelease, json!({"tag": "v1"}), ""), [""; 0]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Window;
 use crate::meta::{
     Condition, Duration, HELM_GROUP, KUSTOMIZE_GROUP, KubeConfigReference, LocalObjectReference,
-    has_conditions, is_false, status_object,
+    SOURCE_GROUP, has_conditions, is_false, status_object,
 };
 
 /// Which applications are promoted, through which environments.
@@ -100,6 +100,10 @@ pub enum AppKind {
     HelmRelease,
     /// A Kustomization of kustomize.toolkit.fluxcd.io.
     Kustomization,
+    /// An OCIRepository of source.toolkit.fluxcd.io, beside what is delivered from it.
+    OCIRepository,
+    /// A GitRepository of source.toolkit.fluxcd.io, beside what is delivered from it.
+    GitRepository,
 }
 
 impl AppKind {
@@ -109,6 +113,8 @@ impl AppKind {
         match self {
             Self::HelmRelease => "HelmRelease",
             Self::Kustomization => "Kustomization",
+            Self::OCIRepository => "OCIRepository",
+            Self::GitRepository => "GitRepository",
         }
     }
 
@@ -118,6 +124,7 @@ impl AppKind {
         match self {
             Self::HelmRelease => HELM_GROUP,
             Self::Kustomization => KUSTOMIZE_GROUP,
+            Self::OCIRepository | Self::GitRepository => SOURCE_GROUP,
         }
     }
 
@@ -127,6 +134,8 @@ impl AppKind {
         match self {
             Self::HelmRelease => "helmreleases",
             Self::Kustomization => "kustomizations",
+            Self::OCIRepository => "ocirepositories",
+            Self::GitRepository => "gitrepositories",
         }
     }
 }
@@ -138,6 +147,8 @@ pub enum Carried {
     ChartVersion,
     /// Tags and digests of images: in the values of a HelmRelease, in `spec.images` of a Kustomization.
     Images,
+    /// What an OCIRepository or a GitRepository follows (`spec.ref`): a tag, a digest or a commit.
+    Reference,
 }
 
 /// An environment: where its applications are, and what has to be true before a release enters it.
