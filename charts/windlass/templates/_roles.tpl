@@ -103,10 +103,10 @@
 - apiGroups: [kustomize.toolkit.fluxcd.io]
   resources: [kustomizations]
   verbs: [get, list, watch]
-# Where changes are pushed.
+# What is promoted, too, and where changes are pushed.
 - apiGroups: [source.toolkit.fluxcd.io]
-  resources: [gitrepositories]
-  verbs: [get]
+  resources: [gitrepositories, ocirepositories]
+  verbs: [get, list, watch]
 # How changes go in.
 - apiGroups: [delivery.windlass.dev]
   resources: [changepolicies]

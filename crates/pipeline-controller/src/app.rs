@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use api::delivery::AppKind;
 use api::meta::{Condition, condition_types, reasons};
 use controller_kit::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use promotion::observe::Health;
-use promotion::values::{Field, Fields, fields};
+use promotion::values::{Field, Fields, fields, reference};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,9 +21,11 @@ use serde_json::Value;
 const OWNER_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
 const OWNER_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
 /// Ends of the entries in an inventory that are applications.
-const APPLICATIONS: [&str; 2] = [
+const APPLICATIONS: [&str; 4] = [
     "_helm.toolkit.fluxcd.io_HelmRelease",
     "_kustomize.toolkit.fluxcd.io_Kustomization",
+    "_source.toolkit.fluxcd.io_OCIRepository",
+    "_source.toolkit.fluxcd.io_GitRepository",
 ];
 /// Characters of a message of an application that are kept.
 const MAX_MESSAGE: usize = 300;
@@ -45,7 +48,9 @@ pub(crate) struct App<K> {
 pub(crate) struct Spec {
     fields: Fields,
     suspend: bool,
-    /// Kind, namespace and name of the source of a Kustomization.
+    /// What a source follows.
+    reference: Value,
+    /// Kind, namespace and name of what a Kustomization or a chart is made of.
     pub(crate) source: Option<(String, String, String)>,
     /// Path of a Kustomization.
     pub(crate) path: String,
@@ -58,6 +63,11 @@ struct Status {
     conditions: Vec<Condition>,
     /// Of a HelmRelease.
     history: Vec<Snapshot>,
+    /// Of a source.
+    artifact: Option<Artifact>,
+    last_applied_revision: String,
+    last_attempted_revision: String,
+    last_attempted_revision_digest: String,
     /// Of a Kustomization: its applications.
     #[serde(deserialize_with = "applications")]
     inventory: Arc<BTreeSet<String>>,
@@ -69,6 +79,12 @@ struct Snapshot {
     chart_version: String,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Artifact {
+    revision: String,
+}
+
 /// What is known of an application.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Facts {
@@ -76,15 +92,59 @@ pub(crate) struct Facts {
     pub(crate) health: Health,
     /// The Kustomization that its labels name.
     pub(crate) owner: Option<ObjectKey>,
+    /// Kind and place of what it is made of.
+    source: Option<(String, ObjectKey)>,
+    /// Revision of a source's artifact.
+    artifact: String,
+    /// Revisions and digests that were applied or tried.
+    runs: Vec<String>,
 }
 
-impl<K> App<K> {
+impl Facts {
+    /// Returns whether it is made of a source, and has not tried the source's artifact yet. What it has tried, its health is about.
+    pub(crate) fn is_behind(&self, kind: &str, source: &ObjectKey, facts: &Facts) -> bool {
+        let is_made_of = self
+            .source
+            .as_ref()
+            .is_some_and(|(of, key)| of == kind && key == source);
+        let there = facts.artifact.as_str();
+        let digest = there.rsplit_once('@').map_or(there, |(_, digest)| digest);
+        let has_run = self.runs.iter().any(|run| run == there || run == digest);
+        is_made_of && !there.is_empty() && !has_run
+    }
+
+    /// The revision of a source's artifact.
+    pub(crate) fn artifact(&self) -> &str {
+        &self.artifact
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> App<K> {
     pub(crate) fn facts(&self) -> Facts {
+        let status = &self.status;
+        let own = self.metadata.namespace.as_deref().unwrap_or_default();
+        let source = self.spec.source.as_ref().map(|(kind, namespace, name)| {
+            let namespace = if namespace.is_empty() { own } else { namespace };
+            (kind.clone(), ObjectKey::new(namespace, name.as_str()))
+        });
+        let runs = [
+            &status.last_applied_revision,
+            &status.last_attempted_revision,
+            &status.last_attempted_revision_digest,
+        ];
         Facts {
             fields: self.fields(),
             health: self.health(),
             owner: self.owner(),
+            source,
+            artifact: self.revision().to_owned(),
+            runs: runs.into_iter().filter(|run| !run.is_empty()).cloned().collect(),
         }
+    }
+
+    fn revision(&self) -> &str {
+        let artifact = self.status.artifact.as_ref();
+        artifact.map_or("", |artifact| artifact.revision.as_str())
     }
 
     /// Changes when something that matters does.
@@ -98,11 +158,24 @@ impl<K> App<K> {
         });
         let history = self.status.history.first().cloned();
         let seen = self.status.observed_generation == self.metadata.generation;
-        (self.metadata.generation, seen, ready, history, self.owner())
+        let runs = (
+            self.revision().to_owned(),
+            self.status.last_applied_revision.clone(),
+            self.status.last_attempted_revision_digest.clone(),
+        );
+        (self.metadata.generation, seen, ready, history, self.owner(), runs)
     }
 
     /// What its spec has; a range of chart versions is the version that is installed.
     fn fields(&self) -> Fields {
+        let kind = match &*K::kind(&()) {
+            "OCIRepository" => AppKind::OCIRepository,
+            "GitRepository" => AppKind::GitRepository,
+            _ => AppKind::HelmRelease,
+        };
+        if matches!(kind, AppKind::OCIRepository | AppKind::GitRepository) {
+            return reference(kind, &self.spec.reference, self.revision());
+        }
         let mut fields = self.spec.fields.clone();
         if let Some(version) = fields.get_mut(&Field::Chart)
             && !is_exact(version)
@@ -186,7 +259,10 @@ fn is_exact(version: &str) -> bool {
 fn spec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<Spec>, D::Error> {
     let spec = Value::deserialize(deserializer)?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let source = &spec["sourceRef"];
+    let source = match spec["chartRef"].is_object() {
+        true => &spec["chartRef"],
+        false => &spec["sourceRef"],
+    };
     Ok(Arc::new(Spec {
         fields: fields(&spec),
         suspend: spec["suspend"].as_bool().unwrap_or_default(),
@@ -198,6 +274,7 @@ fn spec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<Spec>, 
             )
         }),
         path: text(&spec["path"]),
+        reference: spec["ref"].clone(),
     }))
 }
 
@@ -274,6 +351,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use api::source::OCIRepository;
 
     fn app(spec: &Value, status: &Value) -> App<HelmRelease> {
         let labels = json!({OWNER_NAME: "apps", OWNER_NAMESPACE: "team"});
@@ -312,6 +390,37 @@ mod tests {
         assert!(matches!(health(&json!({})), Health::Progressing(_)));
         let suspended = app(&json!({"suspend": true}), &ready("True", "UpgradeSucceeded"));
         assert!(matches!(suspended.facts().health, Health::Progressing(_)));
+    }
+
+    #[test]
+    fn what_is_made_of_a_source_is_behind_until_it_has_tried_its_artifact() {
+        let source = json!({"metadata": {"name": "shop", "namespace": "eu", "generation": 1},
+            "spec": {"ref": {"semver": "1.x"}}, "status": {"artifact": {"revision": "1.1.0@sha256:bb"}}});
+        let source: App<OCIRepository> = serde_json::from_value(source).unwrap();
+        let (source, key) = (source.facts(), ObjectKey::new("eu", "shop"));
+        assert_eq!(source.fields.values().collect::<Vec<_>>(), ["1.1.0"]);
+        let spec = json!({"chartRef": {"kind": "OCIRepository", "name": "shop"}});
+        let is_behind = |status: Value| {
+            app(&spec, &status)
+                .facts()
+                .is_behind("OCIRepository", &key, &source)
+        };
+        assert!(is_behind(
+            json!({"lastAttemptedRevision": "1.0.0+aa", "lastAttemptedRevisionDigest": "sha256:aa"})
+        ));
+        assert!(!is_behind(
+            json!({"lastAttemptedRevision": "1.1.0+bb", "lastAttemptedRevisionDigest": "sha256:bb"})
+        ));
+        assert!(!is_behind(json!({"lastAppliedRevision": "1.1.0@sha256:bb"})));
+        let other = app(
+            &json!({"chartRef": {"kind": "OCIRepository", "name": "other"}}),
+            &json!({}),
+        )
+        .facts();
+        assert!(
+            !other.is_behind("OCIRepository", &key, &source),
+            "it is made of another one"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use access_review::Reviews;
 use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
+use api::source::{GitRepository, OCIRepository};
 use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
@@ -26,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) pipelines: Writer<Pipeline>,
     pub(crate) releases: Cache<App<HelmRelease>>,
     pub(crate) kustomizations: Cache<App<Kustomization>>,
+    pub(crate) artifacts: Cache<App<OCIRepository>>,
+    pub(crate) repositories: Cache<App<GitRepository>>,
     pub(crate) queue: Queue<ObjectKey>,
     /// What service accounts may read.
     pub(crate) reviews: Reviews,
@@ -50,6 +53,8 @@ impl Context {
         match kind {
             AppKind::HelmRelease => Some(self.releases.get(&key.object_ref())?.facts()),
             AppKind::Kustomization => Some(self.kustomizations.get(&key.object_ref())?.facts()),
+            AppKind::OCIRepository => Some(self.artifacts.get(&key.object_ref())?.facts()),
+            AppKind::GitRepository => Some(self.repositories.get(&key.object_ref())?.facts()),
         }
     }
 }

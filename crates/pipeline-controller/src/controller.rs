@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
+use api::source::{GitRepository, OCIRepository};
 use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
@@ -49,6 +50,16 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         selecting(""),
         |app: &App<Kustomization>| Some(app.fingerprint()),
     );
+    let (artifacts, touched_artifacts) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |app: &App<OCIRepository>| Some(app.fingerprint()),
+    );
+    let (repositories, touched_repositories) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |app: &App<GitRepository>| Some(app.fingerprint()),
+    );
     kit.metrics.objects(pipelines.clone(), |_| true);
     let queue = Queue::new("pipeline", flags.common.rate, &kit.metrics);
     let features = flags.common.features.resolve(&[(OBJECT_LEVEL_IDENTITY, false)])?;
@@ -72,6 +83,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         releases: Cache::new(releases),
         kustomizations: Cache::new(kustomizations),
+        artifacts: Cache::new(artifacts),
+        repositories: Cache::new(repositories),
         queue,
         reviews: Reviews::for_users(kit.client.clone()),
         clients: transport::http::Clients::default(),
@@ -93,6 +106,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = feed(touched, &context.queue) => anyhow::bail!("the watch of Pipelines ended"),
         () = waking(touched_releases, AppKind::HelmRelease, &context) => anyhow::bail!("the watch of HelmReleases ended"),
         () = waking(touched_kustomizations, AppKind::Kustomization, &context) => anyhow::bail!("the watch of Kustomizations ended"),
+        () = waking(touched_artifacts, AppKind::OCIRepository, &context) => anyhow::bail!("the watch of OCIRepositories ended"),
+        () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
         () = async {
             listed(&context).await;
             let handler = {
@@ -129,6 +144,8 @@ async fn listed(context: &Context) {
         context.pipelines.cache.store().wait_until_ready(),
         context.releases.store().wait_until_ready(),
         context.kustomizations.store().wait_until_ready(),
+        context.artifacts.store().wait_until_ready(),
+        context.repositories.store().wait_until_ready(),
     );
 }
 

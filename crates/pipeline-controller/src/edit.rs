@@ -197,6 +197,10 @@ impl Task {
                 name(format!("{of_app}:chart"), value);
                 name(format!("{base}:chart"), value);
             }
+            Field::Reference(reference) => {
+                name(base.clone(), value);
+                name(format!("{of_app}:{}", reference.word()), value);
+            }
             Field::Image(image) => {
                 let (tag, digest) = tag_and_digest(value);
                 let reference = match (tag, digest) {
@@ -396,6 +400,11 @@ fn unmarked(app: &AppReference, fields: &[(Field, String)], namespace: &str) -> 
     for (field, value) in fields {
         let setter = field.to_string();
         match field {
+            Field::Reference(reference) => unmarked.fields.push(yaml_setters::Field {
+                setter,
+                path: ["spec", "ref", reference.word()].map(str::to_owned).to_vec(),
+                value: value.clone(),
+            }),
             Field::Chart => unmarked.fields.push(yaml_setters::Field {
                 setter,
                 path: ["spec", "chart", "spec", "version"].map(str::to_owned).to_vec(),

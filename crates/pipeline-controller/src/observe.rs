@@ -150,7 +150,34 @@ async fn one(
             break;
         }
     }
+    let behind = behind(&pipeline.spec.apps, namespace, &looked.apps);
+    for (app, health) in behind {
+        let so_far = std::mem::replace(&mut looked.seen.health, Health::Ready);
+        looked.seen.health = worse(so_far, health, app);
+    }
     looked
+}
+
+/// Applications that are made of a source of the pipeline, and have not tried its artifact yet: until then they are ready with
+/// what was there before.
+fn behind<'a>(
+    apps: &'a [AppReference],
+    namespace: &str,
+    facts: &[Option<Facts>],
+) -> Vec<(&'a AppReference, Health)> {
+    let known = || {
+        let known = apps.iter().zip(facts);
+        known.filter_map(|(app, facts)| Some((app, facts.as_ref()?)))
+    };
+    let behind = known().flat_map(|(app, user)| {
+        known().filter_map(move |(source, facts)| {
+            let key = ObjectKey::new(namespace, &*source.name);
+            let is_behind = user.is_behind(source.kind.as_str(), &key, facts);
+            let text = || format!("has not applied {} of {} yet", facts.artifact(), named(source));
+            is_behind.then(|| (app, Health::Progressing(text())))
+        })
+    });
+    behind.collect()
 }
 
 /// How an application is called in messages.

@@ -10,6 +10,7 @@ use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::meta::KubeConfigReference;
+use api::source::{GitRepository, OCIRepository};
 use cluster_access::targets::{Place, Placement, Target, Targets};
 use controller_kit::queue::Queue;
 use controller_kit::{ObjectKey, check_name};
@@ -170,6 +171,12 @@ impl Remotes {
             }
             AppKind::Kustomization => {
                 tokio::spawn(follow.run(Api::<App<Kustomization>>::namespaced(client, &namespace)))
+            }
+            AppKind::OCIRepository => {
+                tokio::spawn(follow.run(Api::<App<OCIRepository>>::namespaced(client, &namespace)))
+            }
+            AppKind::GitRepository => {
+                tokio::spawn(follow.run(Api::<App<GitRepository>>::namespaced(client, &namespace)))
             }
         };
         let known = Watched {

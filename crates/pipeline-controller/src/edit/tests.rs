@@ -1,5 +1,6 @@
 //! What is changed in which file, and what is refused.
 
+use promotion::values::Reference;
 use serde_json::json;
 
 use super::*;
@@ -80,6 +81,23 @@ fn the_fields_of_one_object_are_set() {
     );
     // What has the values is left as it is, and that is no failure.
     assert_eq!(changed(&task, &[("apps/eu/a.yaml", expected)]).unwrap(), []);
+}
+
+#[test]
+fn what_a_source_follows_is_set() {
+    let mut task = task(&[]);
+    let app = AppReference {
+        kind: AppKind::OCIRepository,
+        name: "shop".to_owned(),
+    };
+    task.apps = vec![(app, vec![(Field::Reference(Reference::Tag), "1.10".to_owned())])];
+    let manifest = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata:\n  name: shop\nspec:\n  url: \
+                    oci://h.io/shop\n  ref: {tag: '1.9'}\n";
+    let expected = manifest.replace("'1.9'", "'1.10'");
+    assert_eq!(
+        changed(&task, &[("a.yaml", manifest.to_owned())]).unwrap(),
+        [("a.yaml".to_owned(), expected)]
+    );
 }
 
 #[test]
