@@ -10,6 +10,7 @@ mod kill;
 mod promotion;
 mod proposals;
 mod rollbacks;
+mod sources;
 
 mod tenants;
 mod world;
