@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 /// A change that could not be made is tried again after this.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 
 /// UID of the pipeline, and what its answer depends on: generation, and the request for a reconcile.
 pub(crate) type Owner = (String, Option<i64>, Option<String>);
-/// The environment, the target and the release.
-type Change = (usize, usize, u64);
+/// The environment, the target, the release, and when it was asked for by hand.
+pub(crate) type Change = (usize, usize, u64, Option<Timestamp>);
 
 /// What is remembered. Clones are handles to the same.
 #[derive(Clone, Default)]
@@ -55,14 +57,17 @@ mod tests {
         let owner = |generation, request: Option<&str>| {
             ("uid".to_owned(), Some(generation), request.map(str::to_owned))
         };
-        failures.put(&owner(1, None), (0, 1, 2), "away");
-        assert_eq!(failures.get(&owner(1, None), (0, 1, 2)).as_deref(), Some("away"));
-        assert_eq!(failures.get(&owner(1, None), (0, 1, 3)), None);
-        assert_eq!(failures.get(&owner(2, None), (0, 1, 2)), None);
-        assert_eq!(failures.get(&owner(1, Some("now")), (0, 1, 2)), None);
-        failures.put(&owner(2, None), (0, 0, 2), "away");
-        assert_eq!(failures.get(&owner(1, None), (0, 1, 2)), None);
+        failures.put(&owner(1, None), (0, 1, 2, None), "away");
+        assert_eq!(
+            failures.get(&owner(1, None), (0, 1, 2, None)).as_deref(),
+            Some("away")
+        );
+        assert_eq!(failures.get(&owner(1, None), (0, 1, 3, None)), None);
+        assert_eq!(failures.get(&owner(2, None), (0, 1, 2, None)), None);
+        assert_eq!(failures.get(&owner(1, Some("now")), (0, 1, 2, None)), None);
+        failures.put(&owner(2, None), (0, 0, 2, None), "away");
+        assert_eq!(failures.get(&owner(1, None), (0, 1, 2, None)), None);
         failures.forget("uid");
-        assert_eq!(failures.get(&owner(2, None), (0, 0, 2)), None);
+        assert_eq!(failures.get(&owner(2, None), (0, 0, 2, None)), None);
     }
 }

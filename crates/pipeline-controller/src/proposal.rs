@@ -9,7 +9,7 @@ use api::delivery::{ChangeKind, ChangePolicy, Pipeline, PullRequestSpec};
 use change_policy::mark::{self, Commit as Mark};
 use change_policy::plan::{self, Branch, Push, Request, Seen};
 use forge::Forge;
-use forge::pull_request::{Draft, PullRequest};
+use forge::pull_request::{Draft, PullRequest, State};
 use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::races;
 use git_writer::request::{self, Merged, named};
@@ -221,7 +221,17 @@ impl Work<'_> {
         if let Request::Close(request) = request {
             let text = format!("`{target}` has these values by now.");
             self.forge.comment(request.number, &text).await?;
-            self.forge.close(request.number).await?;
+            if let Err(error) = self.forge.close(request.number).await {
+                // It may have been merged since it was looked at: forges do not close what is merged.
+                let now = self.forge.find(&self.branch, target).await?;
+                let is_open = now
+                    .iter()
+                    .any(|one| one.number == request.number && one.state == State::Open);
+                return match is_open {
+                    true => Err(error.into()),
+                    false => Ok(None),
+                };
+            }
         }
         let body = body(task, &base.edited);
         let at = head.commit;

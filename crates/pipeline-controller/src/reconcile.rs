@@ -17,16 +17,22 @@ use promotion::decisions::{ANNOTATIONS, Decisions, Promotion};
 use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
+use crate::arrivals::{Arrival, arrivals};
 use crate::change::{self, Done};
 use crate::context::Context;
 use crate::edit::{Asked, Task};
-use crate::failures::AGAIN;
+use crate::failures::{self, AGAIN};
 use crate::gates::Gates;
 use crate::observe::{self as look, Looked};
 use crate::status;
 
 /// Reason of the event for each promotion, as Weave's controller has it.
 const PROMOTE: &str = "Promote";
+/// Reasons of the event for what came of it.
+const SUCCEEDED: &str = "PromotionSucceeded";
+const FAILED: &str = "PromotionFailed";
+/// The annotation of an event by which a commit gets a status.
+const COMMIT: &str = "event.toolkit.fluxcd.io/commit";
 /// How often a forge is asked, if the spec does not say.
 const INTERVAL: Duration = Duration::from_secs(5 * 60);
 /// When a pipeline is looked at again that changed while it was looked at.
@@ -74,6 +80,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         .collect();
     let before = object.status.clone().unwrap_or_default();
     let mut next = observe(&spec, &seen, &before, &decisions, Timestamp::now());
+    let mut ended = arrivals(&before, &next);
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
     let owner = (
         object.uid().unwrap_or_default(),
@@ -116,6 +123,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         }
         let decided = decided_by(&object);
         object = pipelines.write(object, &next).await?;
+        tell_all(&object, &mut ended, context);
         // The answer is newer than what was looked at. A hold that came in between wins.
         if decided_by(&object) != decided {
             return Ok(Outcome::After(SOON));
@@ -163,7 +171,8 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let has_failed = refused.len() > unreadable.len();
     let now = Timestamp::now();
     let status = status::concluded(&object, next, &last.waits, &problems, now);
-    pipelines.write(object, &status).await?;
+    let object = pipelines.write(object, &status).await?;
+    tell_all(&object, &mut ended, context);
     let outcome = match (has_failed, open.is_empty()) {
         _ if is_away => Outcome::After(AWAY),
         (true, _) => Outcome::After(AGAIN),
@@ -212,8 +221,8 @@ fn unreadable(seen: &[Vec<Seen>]) -> BTreeMap<(usize, usize), String> {
 }
 
 /// What a failure is remembered by.
-fn change_of(step: Step) -> (usize, usize, u64) {
-    (step.environment, step.target, step.release)
+fn change_of(step: Step) -> failures::Change {
+    (step.environment, step.target, step.release, step.asked)
 }
 
 fn made(step: Step, now: Timestamp) -> TargetChange {
@@ -343,6 +352,52 @@ struct Said {
     asked: Option<Asked>,
 }
 
+/// The name of an event's annotation that Alerts pass on.
+fn annotation(key: &str) -> String {
+    format!("{}/{key}", api::delivery::GROUP)
+}
+
+/// Tells what came of changes, once that is recorded: what is told twice is worse than what is told once too few.
+fn tell_all(object: &Pipeline, ended: &mut Vec<Arrival>, context: &Context) {
+    for arrival in ended.drain(..) {
+        tell(object, &arrival, context);
+    }
+}
+
+/// Tells what came of a change. Commits get a status by it, where an Alert has a Provider for that.
+fn tell(object: &Pipeline, arrival: &Arrival, context: &Context) {
+    let Arrival {
+        environment,
+        release,
+        commit,
+        targets,
+        problem,
+    } = arrival;
+    // With the commit: the same release may arrive twice, and what is said twice within minutes is said once.
+    let short = commit.get(..7).unwrap_or(commit);
+    let place = format!("{environment} ({}) with commit {short}", targets.join(", "));
+    let (severity, reason, text) = match problem {
+        None => (
+            Severity::Info,
+            SUCCEEDED,
+            format!("release {release} is healthy in {place}"),
+        ),
+        Some(problem) => (
+            Severity::Error,
+            FAILED,
+            format!("release {release} failed in {place}: {problem}"),
+        ),
+    };
+    let metadata = BTreeMap::from([
+        (annotation("environment"), environment.clone()),
+        (annotation("version"), release.to_string()),
+        (COMMIT.to_owned(), format!("sha1:{commit}")),
+    ]);
+    context
+        .pipelines
+        .publish_with(object, severity, reason, &text, metadata);
+}
+
 fn publish(object: &Pipeline, environment: &str, number: u64, said: &Said, context: &Context) {
     let place = format!("{environment} ({})", said.targets.join(", "));
     let (severity, text) = match (&said.problem, &said.commit) {
@@ -368,10 +423,10 @@ fn publish(object: &Pipeline, environment: &str, number: u64, said: &Said, conte
         (None, None) => (Severity::Info, said.event.clone()),
     };
     let mut metadata = BTreeMap::from([
-        ("environment".to_owned(), environment.to_owned()),
-        ("version".to_owned(), number.to_string()),
+        (annotation("environment"), environment.to_owned()),
+        (annotation("version"), number.to_string()),
     ]);
-    metadata.extend(said.commit.clone().map(|commit| ("commit".to_owned(), commit)));
+    metadata.extend(said.commit.clone().map(|commit| (annotation("revision"), commit)));
     context
         .pipelines
         .publish_with(object, severity, PROMOTE, &text, metadata);
