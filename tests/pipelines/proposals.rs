@@ -6,9 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::DynamicObject;
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::Gitea;
+use testkit::controller::ControllerOptions;
 use testkit::gitea::User;
 use testkit::objects::{apply, field};
+use testkit::{Controller, Gitea};
 use tokio::sync::OnceCell;
 
 use crate::world::{DELIVERY, KUSTOMIZE, PATIENCE, Scene, app, files_of, play, release_of, waits};
@@ -104,9 +105,58 @@ impl Forge {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, merging)
-            .await
-            .context("Gitea does not merge")
+        if tokio::time::timeout(PATIENCE, merging).await.is_err() {
+            let path = format!("repos/{}/pulls/{number}", self.repository);
+            anyhow::bail!(
+                "Gitea does not merge: {}",
+                self.gitea.call(Method::GET, &path, None).await?
+            );
+        }
+        Ok(())
+    }
+
+    /// An Alert that gives commits a status.
+    async fn report(&self, scene: &Scene) -> Result<()> {
+        let version = "notification.toolkit.fluxcd.io/v1beta3";
+        let metadata = json!({"name": "status", "namespace": scene.namespace});
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"token": self.bot.token},
+        });
+        let address = format!("{}/{}", self.gitea.url(), self.repository);
+        let provider = json!({
+            "apiVersion": version, "kind": "Provider", "metadata": metadata,
+            "spec": {"type": "gitea", "address": address, "secretRef": {"name": "status"}},
+        });
+        let alert = json!({
+            "apiVersion": version, "kind": "Alert", "metadata": metadata,
+            "spec": {"providerRef": {"name": "status"}, "eventSources": [{"kind": "Pipeline", "name": "shop"}]},
+        });
+        for object in [&secret, &provider, &alert] {
+            apply(&scene.client, object).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the newest commit has a status that is good and says so.
+    async fn has_status(&self, said: &str) -> Result<()> {
+        let path = format!("repos/{}/commits/main/status", self.repository);
+        let looking = async {
+            loop {
+                let status = self.gitea.call(Method::GET, &path, None).await?;
+                let text = status["statuses"][0]["description"].as_str().unwrap_or_default();
+                if status["state"] == "success" && text.contains(said) {
+                    return Ok::<_, anyhow::Error>(());
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(found) => found,
+            Err(_) => {
+                let status = self.gitea.call(Method::GET, &path, None).await?;
+                anyhow::bail!("{} has: {}", status["sha"], status["statuses"])
+            }
+        }
     }
 
     async fn file(&self, folder: &str) -> Result<String> {
@@ -280,6 +330,9 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
             ("production", app(&production, team, "v1")),
         ];
         let forge = Forge::open(&scene, &files, json!({})).await?;
+        let kubeconfig = scene.world.control_plane.kubeconfig_path();
+        let _notifying = Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
+        forge.report(&scene).await?;
         let environments = json!([
             {"name": "dev", "targets": [{"namespace": dev}]},
             {"name": "production", "targets": [{"namespace": production}], "changePolicyRef": {"name": "review"}},
@@ -299,6 +352,9 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
                 release_of(pipeline, 1) == Some(release) && field(pipeline, change).is_none()
             };
             scene.wait(arrived).await?;
+            // Gitea hears in the background that the branch of a merged pull request was deleted, and closes what is open for it
+            // by then.
+            tokio::time::sleep(Duration::from_secs(2)).await;
             let rollback = [
                 "rollback",
                 "pipeline/shop",
@@ -319,6 +375,7 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
                 ensure!(ok, "{said}");
             }
         }
+        forge.has_status("promotion succeeded").await?;
         let all = forge.requests(|all| all.len() == 3).await?;
         let body = all[1]["body"].as_str().unwrap_or_default();
         ensure!(
