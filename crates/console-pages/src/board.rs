@@ -104,8 +104,8 @@ fn stands(view: &View, cell: &Cell, column: &Column) -> Markup {
         State::Failed => ("failed", Some(("failed", texts.failed))),
     };
     // Of one target that is well there is nothing more to say.
-    let is_plain =
-        matches!(cell.targets.as_slice(), [place] if matches!(place.state, State::Here | State::Back));
+    let is_plain = cell.of == 1
+        && matches!(cell.targets.as_slice(), [place] if matches!(place.state, State::Here | State::Back));
     html! {
         td class=(class) {
             @match badge {

@@ -80,6 +80,8 @@ pub struct Cell {
     pub state: State,
     /// The targets that it is about.
     pub targets: Vec<Place>,
+    /// How many targets the environment has.
+    pub of: usize,
 }
 
 /// A release in a target.
@@ -258,6 +260,7 @@ fn cell(status: &EnvironmentStatus, release: u64, is_next: bool) -> Cell {
     Cell {
         state: worst.max(passed).max(waiting).unwrap_or_default(),
         targets,
+        of: status.targets.len(),
     }
 }
 

@@ -115,6 +115,9 @@ pub enum Refusal {
         /// The release.
         release: u64,
     },
+    /// What cannot be read stops the pipeline.
+    #[error("there are {} of these already: release holds first", decisions::MAX_ENTRIES)]
+    TooMany,
     /// There is no such hold.
     #[error("nothing such is held back")]
     NotHeld,
@@ -172,6 +175,14 @@ pub fn decide(pipeline: &Pipeline, wish: &Wish, by: &str, now: Timestamp) -> Res
             reason,
         } => table.roll_back(&mut decisions, environment, *to, reason)?,
     };
+    let lengths = [
+        decisions.holds.len(),
+        decisions.approvals.len(),
+        decisions.promotions.len(),
+    ];
+    if lengths.into_iter().any(|length| length > decisions::MAX_ENTRIES) {
+        return Err(Refusal::TooMany);
+    }
     let annotations = json!({
         HOLDS: list(&decisions.holds),
         APPROVALS: list(&decisions.approvals),
@@ -300,14 +311,12 @@ impl Table<'_> {
                 release: number,
             });
         }
-        // Those of releases that are gone are not needed any more.
-        let known = |one: &Approval| {
-            self.status
-                .releases
-                .iter()
-                .any(|release| release.digest == one.digest)
-        };
-        decisions.approvals.retain(known);
+        // Those of releases that are gone, or that their environment has by now, are not needed any more.
+        decisions.approvals.retain(|one| {
+            let mut releases = self.status.releases.iter();
+            let has = self.environment(&one.environment).and_then(|one| one.release);
+            releases.any(|release| release.digest == one.digest && Some(release.number) > has)
+        });
         decisions.approvals.push(Approval {
             environment: environment.to_owned(),
             digest,
@@ -533,6 +542,31 @@ mod tests {
         granted(&mut pipeline, &approve("production", None)).unwrap();
         let again = granted(&mut pipeline, &approve("production", None)).unwrap_err();
         assert_eq!(again, "ana has approved release 5 already");
+    }
+
+    #[test]
+    fn approvals_that_are_used_up_are_dropped_and_lists_stay_readable() {
+        let mut pipeline = pipeline();
+        let used = json!([{"environment": "production", "digest": "d4", "by": "eve"}]).to_string();
+        let annotations = pipeline.metadata.annotations.get_or_insert_default();
+        annotations.insert(APPROVALS.to_owned(), used);
+        granted(&mut pipeline, &approve("production", None)).unwrap();
+        let approvals = pipeline.metadata.annotations.as_ref().unwrap()[APPROVALS].clone();
+        assert!(
+            approvals.contains("d5") && !approvals.contains("d4"),
+            "{approvals}"
+        );
+        let hold = |release: u64| Wish::Hold {
+            environment: None,
+            release: Some(release),
+            reason: "full".to_owned(),
+            duration: None,
+        };
+        for release in 0..decisions::MAX_ENTRIES as u64 {
+            granted(&mut pipeline, &hold(release)).unwrap();
+        }
+        let refused = granted(&mut pipeline, &hold(999)).unwrap_err();
+        assert_eq!(refused, "there are 200 of these already: release holds first");
     }
 
     #[test]

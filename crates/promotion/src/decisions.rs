@@ -18,7 +18,7 @@ pub const PROMOTIONS: &str = "delivery.windlass.dev/promotions";
 pub const ANNOTATIONS: [&str; 3] = [HOLDS, APPROVALS, PROMOTIONS];
 
 /// Entries of one list.
-const MAX_ENTRIES: usize = 200;
+pub(crate) const MAX_ENTRIES: usize = 200;
 /// Characters of a reason or a name that are shown.
 const MAX_SHOWN: usize = 200;
 
