@@ -1,5 +1,7 @@
-//! `windlass tree`: what a Kustomization or HelmRelease has applied, what those among it have applied, and how all of it is; of
+//! `windlass tree`: the board of a Pipeline; what a Kustomization or HelmRelease has applied, what those among it have applied, and how all of it is; of
 //! images, what builds upon them.
+
+mod board;
 
 use clap::Args;
 use delivery_graph::tree::{self, Node};
@@ -29,6 +31,9 @@ pub(crate) struct Flags {
 /// Reads, and prints.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let target = select::one_target(&flags.words)?;
+    if target.kind.kind == "Pipeline" {
+        return board::run(&target.name, flags.output, &flags.cluster);
+    }
     let has_inventory = tree::has_inventory(target.kind.kind);
     if !has_inventory && !tree::has_followers(target.kind.kind) {
         let message = format!(
