@@ -321,7 +321,9 @@ impl Picture {
         let is_it = |part: &Part| part.0 == kind.kind;
         let state = self.read();
         let mut clusters = state.clusters.values();
-        clusters.any(|health| !health.absent.iter().chain(&health.missing).any(is_it))
+        clusters.any(|health| {
+            health.unreachable.is_none() && !health.absent.iter().chain(&health.missing).any(is_it)
+        })
     }
 
     /// Takes out a kind that may not be listed, in a namespace or (if that is empty) in all, and passes over it.
@@ -574,6 +576,20 @@ mod tests {
         assert_eq!(object["metadata"]["name"], "b");
         assert_eq!(picture.objects(&here, kind).len(), 1);
         assert!(picture.objects(&"there".into(), kind).is_empty());
+    }
+
+    #[test]
+    fn a_kind_is_served_once_it_was_listed_anywhere() {
+        let picture = Picture::default();
+        let (here, there): (Arc<str>, Arc<str>) = ("here".into(), "there".into());
+        let kind = kind::exact("Pipeline").unwrap();
+        picture.unreachable(&there, "it cannot be reached");
+        picture.expect(&here, [(kind, "")]);
+        assert!(!picture.is_served(kind), "it is not known");
+        picture.not_served(&here, kind, "");
+        assert!(picture.is_complete(&here) && !picture.is_served(kind));
+        picture.listed(&here, kind, "", &HashSet::new());
+        assert!(picture.is_served(kind), "it was installed since");
     }
 
     #[test]
