@@ -96,7 +96,14 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         writers: Writers::default(),
         failures: Failures::default(),
-        remotes: Remotes::new(targets(&flags, &kit, features.enabled(OBJECT_LEVEL_IDENTITY))),
+        remotes: Remotes::new({
+            let (flags, kit, has_identities) = (
+                flags.clone(),
+                kit.clone(),
+                features.enabled(OBJECT_LEVEL_IDENTITY),
+            );
+            move || targets(&flags, &kit, has_identities)
+        }),
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,
     });
     let tokens = context.identities.clone();

@@ -3,7 +3,7 @@
 //! The API server of a kubeconfig may be its author's: of what it sends, one object of the right name is kept for each watch.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::delivery::{AppKind, Pipeline};
@@ -36,9 +36,12 @@ pub(crate) type Clusters = HashMap<String, Result<Arc<Target>, String>>;
 
 /// What is watched in other clusters.
 pub(crate) struct Remotes {
-    targets: Targets,
+    /// Made for the first target that is in another cluster: most pipelines have none.
+    targets: LazyLock<Targets, Make>,
     watched: Mutex<HashMap<Key, Watched>>,
 }
+
+type Make = Box<dyn FnOnce() -> Targets + Send>;
 
 /// An application in a cluster.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -81,9 +84,9 @@ pub(crate) fn called(reference: &KubeConfigReference) -> String {
 }
 
 impl Remotes {
-    pub(crate) fn new(targets: Targets) -> Self {
+    pub(crate) fn new(targets: impl FnOnce() -> Targets + Send + 'static) -> Self {
         Self {
-            targets,
+            targets: LazyLock::new(Box::new(targets)),
             watched: Mutex::default(),
         }
     }
