@@ -7,5 +7,6 @@
 mod asking;
 mod getting_started;
 mod page;
+mod promoting;
 mod readme;
 mod shell;
