@@ -1,11 +1,13 @@
 //! What a Pipeline says of its environments. Pure.
 
+use std::collections::BTreeSet;
+
 use manifest::ObjectId;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::kind;
-use crate::object::{Link, list, text};
+use crate::object::{Link, list, namespace, text};
 
 /// Environments, and targets of one, that are read: as many as the definition allows.
 const MAX: usize = 50;
@@ -46,13 +48,30 @@ pub fn standings(object: &Value) -> Vec<Standing> {
     environments.collect()
 }
 
-/// The applications of targets that are not healthy.
+/// The applications of targets of this cluster that are not healthy.
 pub(crate) fn unwell(object: &Value) -> Vec<Link> {
-    let targets = environments(object).flat_map(|one| list(one, "/targets").iter().take(MAX));
-    let unwell = targets.filter(|target| target.get("ready").and_then(Value::as_bool) != Some(true));
-    let names: std::collections::BTreeSet<&str> = unwell.map(|target| text(target, "/name")).collect();
+    let mut namespaces = BTreeSet::new();
+    for (one, spec) in environments(object).zip(list(object, "/spec/environments")) {
+        // The status is that of another spec until the controller has looked at this one.
+        if text(one, "/name") != text(spec, "/name") {
+            continue;
+        }
+        let targets = list(one, "/targets").iter().zip(list(spec, "/targets")).take(MAX);
+        for (seen, target) in targets {
+            let is_well = seen.get("ready").and_then(Value::as_bool) == Some(true);
+            let is_here = target.get("kubeConfig").is_none_or(Value::is_null);
+            if !is_well && is_here {
+                let named = text(target, "/namespace");
+                namespaces.insert(if named.is_empty() {
+                    namespace(object)
+                } else {
+                    named
+                });
+            }
+        }
+    }
     let apps = || list(object, "/spec/apps").iter().take(MAX);
-    let links = names.into_iter().flat_map(|namespace| {
+    let links = namespaces.into_iter().flat_map(|namespace| {
         apps().filter_map(move |app| {
             Some(Link {
                 word: "application",
@@ -82,12 +101,26 @@ mod tests {
     fn a_pipeline_says_how_its_environments_stand_and_who_is_unwell() {
         let pipeline = json!({
             "kind": "Pipeline",
-            "spec": {"apps": [{"kind": "HelmRelease", "name": "shop"}, {"kind": "Nothing", "name": "x"}]},
+            "metadata": {"namespace": "team"},
+            "spec": {
+                "apps": [{"kind": "HelmRelease", "name": "shop"}, {"kind": "Nothing", "name": "x"}],
+                "environments": [
+                    {"name": "dev", "targets": [{"namespace": "shop-dev"}]},
+                    {"name": "production", "targets": [
+                        {"namespace": "shop-eu", "name": "eu"},
+                        {"namespace": "shop-us"},
+                        {"namespace": "shop-ap", "kubeConfig": {"secretRef": {"name": "ap"}}},
+                        {},
+                    ]},
+                ],
+            },
             "status": {"environments": [
                 {"name": "dev", "release": 7, "targets": [{"name": "shop-dev", "ready": true}]},
                 {"name": "production", "entering": 7, "waits": ["window opens", 5], "targets": [
                     {"name": "eu", "ready": false, "change": {"release": 7}},
-                    {"name": "us", "ready": true},
+                    {"name": "shop-us", "ready": true},
+                    {"name": "ap/shop-ap", "ready": false},
+                    {"name": "team", "ready": false},
                 ]},
             ]},
         });
@@ -97,7 +130,7 @@ mod tests {
         assert_eq!(standings[1].waits, ["window opens"]);
         let unwell = unwell(&pipeline);
         let ids: Vec<String> = unwell.iter().map(|link| link.id.to_string()).collect();
-        assert_eq!(ids, ["HelmRelease/eu/shop"]);
+        assert_eq!(ids, ["HelmRelease/shop-eu/shop", "HelmRelease/team/shop"]);
         let hostile =
             json!({"kind": "Pipeline", "spec": 5, "status": {"environments": [null, {"targets": {}}]}});
         assert_eq!(super::unwell(&hostile), []);
