@@ -255,7 +255,7 @@ impl Picture {
         match state.entries.get_mut(&key) {
             // Nothing that a row shows.
             Some(known) if *known.row == row && !SHOWN_WHOLE.contains(&kind.kind) => {
-                (known.json, known.applied) = (json, applied)
+                (known.json, known.applied) = (json, applied);
             }
             Some(known) => {
                 let row = Arc::new(row);

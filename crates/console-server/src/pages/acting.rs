@@ -75,7 +75,7 @@ fn read(body: &[u8]) -> Result<(Wanted, String), Problem> {
             "object" => objects.push(Named::read(&value).ok_or_else(|| wrong("object: it names none"))?),
             "back" => back = value.into_owned(),
             "verb" | "reason" | "environment" | "duration" => {
-                fields[&*name] = Value::String(value.into_owned())
+                fields[&*name] = Value::String(value.into_owned());
             }
             "number" if value.is_empty() => {}
             "number" => {
