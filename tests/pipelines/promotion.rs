@@ -126,6 +126,33 @@ fn an_environment_that_fails_keeps_the_next_as_it_is_until_it_is_mended() {
 }
 
 #[test]
+fn a_target_without_a_namespace_is_in_that_of_the_pipeline() {
+    play("own", async |scene| {
+        let [dev] = scene.targets(["dev"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(team, team, "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let pipeline = scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        ensure!(field(&pipeline, "/status/environments/1/targets/0/name") == Some(&json!(team)));
+        let message = repository.git(&["log", "-1", "--format=%B", "main"])?;
+        ensure!(message.contains(&format!("Targets: {team}\n")), "{message}");
+        Ok(())
+    });
+}
+
+#[test]
 fn a_value_that_is_not_in_the_files_of_a_target_is_named() {
     play("notfound", async |scene| {
         let [dev, production] = scene.targets(["dev", "production"]).await?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::delivery::{AppKind, AppReference, Pipeline, Release, Target};
+use api::delivery::{AppKind, AppReference, Pipeline, Release};
 use change_policy::mark::Change;
 use cluster_access::targets::Target as Cluster;
 use controller_kit::ObjectKey;
@@ -111,11 +111,10 @@ impl Task {
     pub(crate) fn new(
         pipeline: &Pipeline,
         environment: &str,
-        (target, looked): (&Target, &Looked),
+        looked: &Looked,
         release: &Release,
         asked: Option<Asked>,
     ) -> Self {
-        let own = pipeline.namespace().unwrap_or_default();
         let facts = |at: usize| looked.apps.get(at).and_then(Option::as_ref);
         let apps = pipeline.spec.apps.iter().enumerate().map(|(at, app)| {
             let has = facts(at).map(|facts| facts.fields.clone()).unwrap_or_default();
@@ -134,8 +133,8 @@ impl Task {
                 pipeline.name_any()
             ),
             environment: environment.to_owned(),
-            target: target.called(),
-            namespace: target.namespace.clone().unwrap_or(own),
+            target: looked.name.clone(),
+            namespace: looked.namespace.clone(),
             cluster: looked.cluster.clone(),
             release: release.clone(),
             asked,

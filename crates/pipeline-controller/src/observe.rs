@@ -26,6 +26,10 @@ const AT_ONCE: usize = 16;
 /// A target, as it was looked at.
 #[derive(Clone)]
 pub(crate) struct Looked {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Namespace of its applications.
+    pub(crate) namespace: String,
     /// What the planner needs.
     pub(crate) seen: Seen,
     /// What is known of each of the pipeline's applications, in their order.
@@ -61,23 +65,15 @@ pub(crate) async fn targets(pipeline: &Pipeline, context: &Context) -> Vec<Vec<L
 /// Ends the watches of applications in other clusters that are no targets any more.
 fn forget_others(pipeline: &Pipeline, all: &[Vec<Looked>], context: &Context) {
     let mut used = Vec::new();
-    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
-    for (environment, looked) in pipeline.spec.environments.iter().zip(all) {
-        for (target, looked) in environment.targets.iter().zip(looked) {
-            let Some(cluster) = &looked.cluster else {
-                continue;
-            };
-            let namespace = target.namespace.as_deref().unwrap_or(own);
-            let apps = pipeline.spec.apps.iter();
-            let apps = apps.map(|app| {
-                (
-                    cluster.place.clone(),
-                    app.kind,
-                    ObjectKey::new(namespace, &*app.name),
-                )
-            });
-            used.extend(apps);
-        }
+    for looked in all.iter().flatten() {
+        let Some(cluster) = &looked.cluster else {
+            continue;
+        };
+        let app = |app: &AppReference| {
+            let key = ObjectKey::new(&*looked.namespace, &*app.name);
+            (cluster.place.clone(), app.kind, key)
+        };
+        used.extend(pipeline.spec.apps.iter().map(app));
     }
     context.remotes.retain(&ObjectKey::from_object(pipeline), &used);
 }
@@ -89,7 +85,14 @@ async fn one(
     clusters: &Clusters,
     context: &Context,
 ) -> Looked {
+    let namespace = target.namespace.as_deref().unwrap_or(&owner.namespace);
+    let named_fully = Target {
+        namespace: Some(namespace.to_owned()),
+        ..target.clone()
+    };
     let mut looked = Looked {
+        name: named_fully.called(),
+        namespace: namespace.to_owned(),
         seen: Seen {
             values: Values::new(),
             health: Health::Ready,
@@ -97,7 +100,6 @@ async fn one(
         apps: Vec::new(),
         cluster: None,
     };
-    let namespace = target.namespace.as_deref().unwrap_or(&owner.namespace);
     if let Some(reference) = &target.kube_config {
         match clusters.get(&called(reference)) {
             Some(Ok(cluster)) => looked.cluster = Some(cluster.clone()),

@@ -67,12 +67,12 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
             return Ok(Outcome::Done);
         }
     };
-    if let Some(problem) = check::problem(&object.spec) {
+    let spec = spec(&object);
+    if let Some(problem) = check::problem(&spec) {
         let status = status::invalid(&object, status::INVALID_SPEC, &problem, Timestamp::now());
         pipelines.write(object, &status).await?;
         return Ok(Outcome::Done);
     }
-    let spec = spec(&object);
     let looked = look::targets(&object, context).await;
     let seen: Vec<Vec<Seen>> = looked
         .iter()
@@ -269,8 +269,8 @@ async fn carry_out(
     let tasks = steps.iter().map(|step| {
         let target = &seen.targets[step.target];
         let asked = asked(*step, target, decisions.promotion(&spec.name));
-        let place = (&spec.targets[step.target], &looked[step.environment][step.target]);
-        Task::new(object, &spec.name, place, release, asked)
+        let looked = &looked[step.environment][step.target];
+        Task::new(object, &spec.name, looked, release, asked)
     });
     let tasks: Vec<_> = tasks.collect();
     let others = status.environments.iter().flat_map(|one| &one.targets);

@@ -28,8 +28,9 @@ use crate::app::{App, Facts};
 
 /// How long an application that was never asked for is waited for, and a Kustomization.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Watches of all pipelines together.
-const MAX_WATCHES: usize = 5000;
+/// Watches of all pipelines together, and of those of a namespace: one tenant must not use up those of all.
+const MAX_WATCHES: usize = 10_000;
+const MAX_OF_NAMESPACE: usize = 1000;
 
 /// Clusters of one pipeline, by their kubeconfigs; or why they do not answer.
 pub(crate) type Clusters = HashMap<String, Result<Arc<Target>, String>>;
@@ -154,9 +155,15 @@ impl Remotes {
             users(&known.users).insert(user.clone());
             return Ok(known.state.clone());
         }
-        if watched.len() >= MAX_WATCHES {
+        let is_own = |known: &&Watched| {
+            users(&known.users)
+                .iter()
+                .any(|one| one.namespace == user.namespace)
+        };
+        let own = watched.values().filter(is_own).count();
+        if watched.len() >= MAX_WATCHES || own >= MAX_OF_NAMESPACE {
             return Err(format!(
-                "applications in other clusters: {MAX_WATCHES} are watched at most"
+                "{own} applications in other clusters are watched for this namespace, and no more may be"
             ));
         }
         let (sender, state) = watch::channel(State::default());
@@ -165,9 +172,9 @@ impl Remotes {
             sender,
             users: own.clone(),
             queue: queue.clone(),
-            name: key.app.name.to_string(),
+            name: key.app.name.clone(),
         };
-        let (client, namespace) = (cluster.client.clone(), key.app.namespace.to_string());
+        let (client, namespace) = (cluster.client.clone(), key.app.namespace.clone());
         let task = match key.kind {
             AppKind::HelmRelease => {
                 tokio::spawn(follow.run(Api::<App<HelmRelease>>::namespaced(client, &namespace)))
@@ -252,7 +259,7 @@ impl Follow {
                 Ok(Event::Init) => found = None,
                 // A server that does not select is not ours.
                 Ok(Event::InitApply(app)) => {
-                    found = found.or((app.name_any() == self.name).then(|| app.facts()))
+                    found = found.or((app.name_any() == self.name).then(|| app.facts()));
                 }
                 Ok(Event::InitDone) => self.tell(found.take(), None),
                 Ok(Event::Apply(app)) if app.name_any() == self.name => self.tell(Some(app.facts()), None),

@@ -1,6 +1,6 @@
 //! Whether a pipeline can work at all. The definition cannot say it: such rules cost too much for the API server.
 
-use api::delivery::PipelineSpec;
+use api::delivery::{PipelineSpec, Target};
 
 /// Targets of one pipeline: for each, the API server is asked what its owner may see.
 const MAX_TARGETS: usize = 200;
@@ -12,16 +12,12 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         return Some(format!("it has {targets} targets, and may have {MAX_TARGETS}"));
     }
     for (at, environment) in spec.environments.iter().enumerate() {
-        let mut names: Vec<_> = environment.targets.iter().map(|target| target.called()).collect();
+        let mut names: Vec<_> = environment.targets.iter().map(Target::called).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let name = match twice[0].as_str() {
-                "" => "its own namespace",
-                name => name,
-            };
             return Some(format!(
-                "environment '{}' has the target '{name}' twice",
-                environment.name
+                "environment '{}' has the target '{}' twice",
+                environment.name, twice[0]
             ));
         }
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
