@@ -16,6 +16,8 @@ const FLUX_GROUPS: &str = ".fluxcd.io_";
 const EXTENSIONS: &str = "source.extensions.fluxcd.io_";
 /// By which `flux check` finds definitions. Flux's own get it from its manifests.
 const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
+/// Kind of ours that Alerts and Receivers know beside those of Flux.
+const OWN_KIND: &str = "Pipeline";
 /// Says which tool wrote the file.
 const GENERATOR_ANNOTATION: &str = "controller-gen.kubebuilder.io/version";
 
@@ -85,6 +87,10 @@ fn normalise_schema(schema: &mut Value) {
     for set in ["required", "enum"] {
         if let Some(values) = fields.get_mut(set).and_then(Value::as_array_mut) {
             values.sort_by_key(ToString::to_string);
+            // The kinds that Alerts and Receivers know: ours is one more.
+            if values.iter().any(|value| value == "Kustomization") {
+                values.retain(|value| value != OWN_KIND);
+            }
         }
     }
     for properties in fields
