@@ -1,7 +1,9 @@
-//! What else than time and people keeps a release out: the windows of ChangePolicies, and expressions over objects.
+//! What else than time and people keeps a release out: the windows of ChangePolicies, expressions over objects, and Jobs.
 //!
-//! Looked at only for environments that a release could enter now, or whose changes are on their way. Objects are read as the
-//! pipeline's ServiceAccount. What cannot be read or evaluated is closed, and says so.
+//! Looked at only for environments that a release could enter now, or whose changes are on their way. Objects are read, and Jobs
+//! made, as the pipeline's ServiceAccount. What cannot be read or evaluated is closed, and says so.
+
+mod job;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,6 +27,7 @@ use crate::proposal;
 
 /// How long an object may take to be read.
 const TIMEOUT: Duration = Duration::from_secs(10);
+const LATE: &str = "the API server did not answer in time";
 /// Characters of a problem that are shown.
 const MAX_PROBLEM: usize = 300;
 
@@ -118,8 +121,6 @@ async fn evaluate(
     release: &Release,
     context: &Context,
 ) -> Result<(), String> {
-    let expression = Expression::parse_with_variables(&gate.expr, &["object", "release", "environment"]);
-    let expression = expression.map_err(|error| error_chain::chain(&error))?;
     let account = Account {
         namespace: pipeline.namespace().unwrap_or_default(),
         name: pipeline
@@ -129,11 +130,20 @@ async fn evaluate(
             .unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
     };
     let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
-    let GateObject { kind, name, .. } = &gate.object;
-    let reading = tokio::time::timeout(TIMEOUT, read(&gate.object, &account.namespace, client));
-    let object = reading
-        .await
-        .unwrap_or_else(|_| Err("the API server did not answer in time".to_owned()));
+    if let Some(job) = &gate.job {
+        let running = job::run(job, gate, pipeline, (environment, release), client);
+        return tokio::time::timeout(TIMEOUT, running)
+            .await
+            .unwrap_or_else(|_| Err(LATE.to_owned()));
+    }
+    let (Some(named), Some(expr)) = (&gate.object, &gate.expr) else {
+        return Err("it has neither an expression over an object nor a job".to_owned());
+    };
+    let expression = Expression::parse_with_variables(expr, &["object", "release", "environment"]);
+    let expression = expression.map_err(|error| error_chain::chain(&error))?;
+    let GateObject { kind, name, .. } = named;
+    let reading = tokio::time::timeout(TIMEOUT, read(named, &account.namespace, client));
+    let object = reading.await.unwrap_or_else(|_| Err(LATE.to_owned()));
     let object = object.map_err(|problem| format!("{kind}/{name}: {problem}"))?;
     let variables = variables(&object, environment, release);
     // A stack of its own, and a bounded number of steps: it takes milliseconds at most.
@@ -154,12 +164,16 @@ fn variables(object: &Value, environment: &str, release: &Release) -> Value {
     })
 }
 
-/// Reads an object of any kind.
-async fn read(object: &GateObject, own: &str, client: Client) -> Result<Value, String> {
-    let said = |error: kube::Error| match error {
+/// What the API server says of a failure.
+fn said(error: kube::Error) -> String {
+    match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message,
         error => error_chain::chain(&error),
-    };
+    }
+}
+
+/// Reads an object of any kind.
+async fn read(object: &GateObject, own: &str, client: Client) -> Result<Value, String> {
     check_name(&object.name)?;
     let namespace = object.namespace.as_deref().unwrap_or(own);
     check_name(namespace)?;

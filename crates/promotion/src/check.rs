@@ -1,6 +1,6 @@
 //! Whether a pipeline can work at all. The definition cannot say it: such rules cost too much for the API server.
 
-use api::delivery::{PipelineSpec, Target};
+use api::delivery::{Gate, PipelineSpec, Target};
 
 /// Targets of one pipeline: for each, the API server is asked what its owner may see.
 const MAX_TARGETS: usize = 200;
@@ -18,6 +18,17 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
             return Some(format!(
                 "environment '{}' has the target '{}' twice",
                 environment.name, twice[0]
+            ));
+        }
+        let mut gates = environment.gates.iter();
+        let has_two_ways = |gate: &&Gate| match (&gate.object, &gate.expr, &gate.job) {
+            (Some(_), Some(_), None) | (None, None, Some(_)) => false,
+            (_, _, _) => true,
+        };
+        if let Some(gate) = gates.find(has_two_ways) {
+            return Some(format!(
+                "gate '{}' of environment '{}' must have either object and expr, or job",
+                gate.name, environment.name
             ));
         }
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
@@ -107,6 +118,21 @@ mod tests {
         let twice =
             json!([{"name": "a", "targets": [{"namespace": "x"}, {"namespace": "y"}, {"namespace": "x"}]}]);
         assert_eq!(found(&twice).unwrap(), "environment 'a' has the target 'x' twice");
+        let gates = |gate: Value| found(&json!([{"name": "a", "targets": [], "gates": [gate]}]));
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x"});
+        assert_eq!(
+            gates(json!({"name": "g", "object": object, "expr": "true"})),
+            None
+        );
+        assert_eq!(gates(json!({"name": "g", "job": {"spec": {}}})), None);
+        let said = "gate 'g' of environment 'a' must have either object and expr, or job";
+        for gate in [
+            json!({"name": "g"}),
+            json!({"name": "g", "object": object}),
+            json!({"name": "g", "expr": "true", "job": {"spec": {}}}),
+        ] {
+            assert_eq!(gates(gate).unwrap(), said);
+        }
         let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
         let said = "environment 'b' needs 'dev', which is no environment";
         assert_eq!(found(&unknown).unwrap(), said);

@@ -245,8 +245,8 @@ impl Target {
     }
 }
 
-/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts. An object that cannot be read
-/// keeps the gate closed.
+/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts, or a Job that has to succeed. What
+/// cannot be read keeps the gate closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// Its name, for messages.
@@ -254,11 +254,29 @@ pub struct Gate {
     pub name: String,
 
     /// The object, read as the ServiceAccount of the pipeline.
-    pub object: GateObject,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<GateObject>,
 
     /// CEL expression that must be true, over `object`, `release` (number, digest, values) and `environment` (its name).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
-    pub expr: String,
+    pub expr: Option<String>,
+
+    /// Job that is made for each release, and must succeed. It excludes `object` and `expr`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<GateJob>,
+}
+
+/// A Job, made in the namespace of the pipeline as its ServiceAccount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateJob {
+    /// Spec of the Job, as in batch/v1. Its Pods have the release in their annotations.
+    #[schemars(schema_with = "any_object")]
+    pub spec: serde_json::Map<String, serde_json::Value>,
+}
+
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// An object of any kind.
