@@ -1,7 +1,9 @@
 //! What people decide: holds and approvals, and what cannot be read.
 
 use anyhow::ensure;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::git::Change;
 use testkit::objects::{self, condition, text};
@@ -180,5 +182,75 @@ fn a_gate_is_read_as_the_pipelines_account_and_closed_while_it_cannot_be() {
                 "v2",
             )
             .await
+    });
+}
+
+#[test]
+fn a_release_waits_for_the_job_that_tests_it() {
+    play("job", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let rbac = "rbac.authorization.k8s.io";
+        let role = json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": {"name": "jobs", "namespace": team},
+            "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "create"]}],
+        });
+        let binding = json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": {"name": "jobs", "namespace": team},
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "jobs"},
+            "subjects": [{"kind": "ServiceAccount", "name": "promoter", "namespace": team}],
+        });
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "promoter", "namespace": team},
+        });
+        for object in [&account, &role, &binding] {
+            objects::apply(&scene.client, object).await?;
+        }
+        let environments = |labels: Value| {
+            let containers = json!([{"name": "tests", "image": "registry.example.com/tests:v1"}]);
+            let template = json!({
+                "metadata": {"labels": labels}, "spec": {"restartPolicy": "Never", "containers": containers},
+            });
+            let gate = json!({"name": "tests", "job": {"spec": {"backoffLimit": 0, "template": template}}});
+            json!([
+                {"name": "dev", "targets": [{"namespace": dev}]},
+                {"name": "production", "targets": [{"namespace": production}], "gates": [gate]},
+            ])
+        };
+        let failing = json!({"testkit.windlass.dev/outcome": "job-failure"});
+        scene.pipeline("Kustomization", environments(failing)).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let has_failed = |wait: &String| {
+            wait.starts_with("gate tests: Job/shop-production-tests-") && wait.contains(" failed: ")
+        };
+        scene
+            .wait(|pipeline| waits(pipeline, 1).iter().any(has_failed))
+            .await?;
+        let file = repository.git(&["show", "main:production/shop.yaml"])?;
+        ensure!(file.contains("v1 # of the day"), "{file}");
+        let jobs: Api<Job> = Api::namespaced(scene.client.clone(), team);
+        let made = jobs.list(&ListParams::default()).await?.items;
+        let template = made[0].spec.clone().unwrap_or_default().template;
+        let annotations = template.metadata.and_then(|metadata| metadata.annotations);
+        let told = annotations
+            .unwrap_or_default()
+            .remove("delivery.windlass.dev/release");
+        ensure!(made.len() == 1 && told.as_deref() == Some("2"), "{told:?}");
+        // Another spec is another Job.
+        scene.pipeline("Kustomization", environments(json!({}))).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        ensure!(
+            jobs.list(&ListParams::default()).await?.items.len() == 2,
+            "the account may not delete"
+        );
+        Ok(())
     });
 }
