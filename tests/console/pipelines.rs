@@ -133,6 +133,8 @@ fn people_decide_by_verbs_of_their_own_and_in_their_own_name() {
                 json!({"reason": "x", "environment": "nowhere"}),
                 StatusCode::CONFLICT,
             ),
+            // The right to promote is none to approve.
+            (&ben, "promote", json!({"number": 2}), StatusCode::CONFLICT),
             (&ben, "rollback", json!({"reason": "x"}), StatusCode::CONFLICT),
             (&ben, "release", json!({}), StatusCode::CONFLICT),
             (&ben, "suspend", json!({}), StatusCode::BAD_REQUEST),

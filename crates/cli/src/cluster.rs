@@ -7,6 +7,7 @@
 pub(crate) mod anything;
 mod failure;
 pub(crate) mod output;
+pub(crate) mod pipeline;
 mod read;
 mod reader;
 pub(crate) mod select;

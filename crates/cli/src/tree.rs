@@ -1,5 +1,5 @@
-//! `windlass tree`: the board of a Pipeline; what a Kustomization or HelmRelease has applied, what those among it have applied, and how all of it is; of
-//! images, what builds upon them.
+//! `windlass tree`: the board of a Pipeline; what a Kustomization or HelmRelease has applied, what those among it have applied, and
+//! how all of it is; of images, what builds upon them.
 
 mod board;
 

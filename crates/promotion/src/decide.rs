@@ -1,6 +1,6 @@
 //! What a person decides about a pipeline, as a change of its annotations. Used by everything that people decide with.
 
-use api::delivery::{EnvironmentStatus, Pipeline, PipelineStatus};
+use api::delivery::{EnvironmentStatus, Pipeline, PipelineStatus, Release};
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub enum Wish {
         /// The release; the newest that the environment does not have if none.
         release: Option<u64>,
     },
-    /// A release enters: again where it has been, else by approval.
+    /// A release enters again.
     Promote {
         /// The environment.
         environment: String,
@@ -86,6 +86,14 @@ pub enum Refusal {
         "release {release} is not older than what {environment} has; windlass promote gives it a newer one"
     )]
     NotOlder {
+        /// The environment.
+        environment: String,
+        /// The release.
+        release: u64,
+    },
+    /// It was never there.
+    #[error("{environment} never had release {release}: it needs approval")]
+    NeverThere {
         /// The environment.
         environment: String,
         /// The release.
@@ -239,14 +247,11 @@ impl Table<'_> {
     fn meant(&self, environment: &str, release: Option<u64>) -> Result<(u64, String), Refusal> {
         let has = self.environment(environment).and_then(|one| one.release);
         let releases = self.status.releases.iter();
-        let meant = match release {
-            Some(number) => releases
-                .filter(|one| one.number == number)
-                .max_by_key(|one| one.number),
-            None => releases
-                .filter(|one| one.rolled_back.is_none() && Some(one.number) > has)
-                .max_by_key(|one| one.number),
+        let is_meant = |one: &&Release| match release {
+            Some(number) => one.number == number,
+            None => one.rolled_back.is_none() && Some(one.number) > has,
         };
+        let meant = releases.filter(is_meant).max_by_key(|one| one.number);
         match (meant, release) {
             (Some(meant), _) => Ok((meant.number, meant.digest.clone())),
             (None, Some(number)) => Err(Refusal::NoRelease(number)),
@@ -337,10 +342,7 @@ impl Table<'_> {
         reason: &str,
     ) -> Result<String, Refusal> {
         self.check_promoted(environment)?;
-        let number = match (release, self.meant(environment, release)) {
-            (_, Ok((number, _))) => number,
-            (_, Err(refusal)) => return Err(refusal),
-        };
+        let (number, _) = self.meant(environment, release)?;
         let targets = || {
             self.environment(environment)
                 .into_iter()
@@ -352,9 +354,7 @@ impl Table<'_> {
                 release: number,
             });
         }
-        if !targets().any(|target| target.newest >= Some(number)) {
-            return self.approve(decisions, environment, Some(number));
-        }
+        self.check_had(environment, number)?;
         self.check_held(decisions, environment, number)?;
         self.ask(decisions, environment, number, reason);
         Ok(format!("release {number} is promoted to {environment} again"))
@@ -393,16 +393,35 @@ impl Table<'_> {
                 let previous = targets().filter_map(|target| target.previous);
                 let previous = previous.filter(|number| *number < from && known(*number)).max();
                 let older = self.status.releases.iter().map(|one| one.number);
-                let older = older.filter(|number| *number < from);
+                let had = |number: &u64| self.check_had(environment, *number).is_ok();
+                let older = older.filter(|number| *number < from && had(number));
                 previous.or_else(|| older.max()).ok_or_else(nothing)?
             }
         };
+        self.check_had(environment, to)?;
         self.check_held(decisions, environment, to)?;
         self.ask(decisions, environment, to, reason);
         self.hold(decisions, Some(environment), Some(from), reason, None);
         Ok(format!(
             "{environment} goes back to release {to}, and release {from} is held back"
         ))
+    }
+
+    /// Refuses a release that an environment never had: nobody approved it there, and no gate saw it.
+    fn check_had(&self, environment: &str, release: u64) -> Result<(), Refusal> {
+        let had = self.environment(environment).is_some_and(|one| {
+            let mut targets = one.targets.iter();
+            one.passed.contains(&release)
+                || targets
+                    .any(|target| [target.release, target.newest, target.previous].contains(&Some(release)))
+        });
+        match had {
+            true => Ok(()),
+            false => Err(Refusal::NeverThere {
+                environment: environment.to_owned(),
+                release,
+            }),
+        }
     }
 
     fn check_held(&self, decisions: &Decisions, environment: &str, release: u64) -> Result<(), Refusal> {
@@ -608,9 +627,21 @@ mod tests {
     }
 
     #[test]
-    fn what_an_environment_never_had_is_approved() {
-        let said = granted(&mut pipeline(), &promote(5)).unwrap();
-        assert_eq!(said, "release 5 is approved for production by ana");
+    fn what_an_environment_never_had_needs_approval() {
+        let never = "production never had release 5: it needs approval";
+        assert_eq!(granted(&mut pipeline(), &promote(5)).unwrap_err(), never);
+        // Nor is it a way round approvals to go back to what was passed over.
+        let mut pipeline = pipeline();
+        let production = &mut pipeline.status.as_mut().unwrap().environments[1];
+        (production.release, production.targets[0].release) = (Some(5), Some(5));
+        (production.targets[0].newest, production.targets[0].previous) = (Some(5), Some(3));
+        let refused = granted(&mut pipeline, &roll_back("production", Some(4))).unwrap_err();
+        assert_eq!(refused, "production never had release 4: it needs approval");
+        let said = granted(&mut pipeline, &roll_back("production", None)).unwrap();
+        assert_eq!(
+            said,
+            "production goes back to release 3, and release 5 is held back"
+        );
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! What people decide about releases of a pipeline.
 
 use access_review::Reviews;
-use api::delivery::Pipeline;
 use clap::Args;
-use delivery_graph::kind;
-use delivery_graph::object::text;
 use jiff::{SignedDuration, Timestamp};
 use promotion::decide::{Refusal, Wish, decide};
 use serde_json::json;
 
 use super::Part;
 use crate::cluster::select::Selection;
-use crate::cluster::{self, ClusterFlags, Failure, print, select};
+use crate::cluster::{self, ClusterFlags, Failure, pipeline, print, select};
 
 /// The pipeline that a command is about.
 #[derive(Debug, Args)]
@@ -93,19 +90,22 @@ pub(crate) struct Rollback {
 /// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime.
 fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
-        let kind = kind::exact("Pipeline");
-        let kind = kind.ok_or_else(|| Failure::Usage("Pipeline is no known kind".to_owned()))?;
-        let id = kind.id(&cluster.namespace, name);
-        let object = cluster.need(&id).await?;
-        let version = text(&object, "/metadata/resourceVersion").to_owned();
-        let pipeline: Pipeline = serde_json::from_value(object)
-            .map_err(|error| Failure::NotReady(format!("{id} cannot be read: {error}")))?;
+        let (id, pipeline) = pipeline::read(&cluster, name).await?;
         let myself = Reviews::for_self(cluster.client()).myself().await;
         let myself = myself.map_err(|error| Failure::Request {
             what: "ask the API server who you are".to_owned(),
             why: error_chain::condensed(&error),
         })?;
-        let decided = decide(&pipeline, wish, &myself.username, Timestamp::now());
+        let now = Timestamp::now();
+        let decided = match decide(&pipeline, wish, &myself.username, now) {
+            // Who may write the pipeline may approve, too.
+            Err(Refusal::NeverThere { environment, release }) if matches!(wish, Wish::Promote { .. }) => {
+                let release = Some(release);
+                let approve = Wish::Approve { environment, release };
+                decide(&pipeline, &approve, &myself.username, now)
+            }
+            decided => decided,
+        };
         let decided = decided.map_err(|refusal| match refusal {
             Refusal::NoEnvironment { .. } => Failure::Usage(refusal.to_string()),
             Refusal::Unreadable(_) => Failure::NotReady(format!("{id}: {refusal}")),
@@ -113,7 +113,7 @@ fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> R
         })?;
         let patch = json!({"metadata": {
             // Refused if someone else changed the object since it was read.
-            "resourceVersion": version,
+            "resourceVersion": pipeline.metadata.resource_version,
             "annotations": decided.annotations,
         }});
         cluster.merge(&id, what, &patch).await?;

@@ -1,13 +1,11 @@
 //! A pipeline as a board: environments as columns, releases as rows.
 
-use api::delivery::Pipeline;
-use delivery_graph::kind;
 use jiff::Timestamp;
 use promotion::board::{Board, Cell as Stand, Column, State, board};
 use serde_json::{Value, json};
 
 use crate::cluster::output::{self, Cell, Colours, Tone};
-use crate::cluster::{self, ClusterFlags, Failure, Output, print};
+use crate::cluster::{self, ClusterFlags, Failure, Output, pipeline, print};
 
 /// Values of a release that are named.
 const MAX_CHANGED: usize = 3;
@@ -15,12 +13,7 @@ const MAX_CHANGED: usize = 3;
 /// Reads a pipeline, and prints it.
 pub(super) fn run(name: &str, output: Output, flags: &ClusterFlags) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
-        let kind = kind::exact("Pipeline");
-        let kind = kind.ok_or_else(|| Failure::Usage("Pipeline is no known kind".to_owned()))?;
-        let id = kind.id(&cluster.namespace, name);
-        let object = cluster.need(&id).await?;
-        let pipeline: Pipeline = serde_json::from_value(object)
-            .map_err(|error| Failure::NotReady(format!("{id} cannot be read: {error}")))?;
+        let (id, pipeline) = pipeline::read(&cluster, name).await?;
         let board = board(&pipeline, Timestamp::now());
         match output {
             Output::Json | Output::Yaml => print(&output::document(&value(&board), output)?),
@@ -118,6 +111,8 @@ fn value(board: &Board) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use api::delivery::Pipeline;
+
     use super::*;
 
     #[test]
