@@ -1,8 +1,8 @@
 //! What callers may have done to objects: asked for a reconcile, suspended, resumed, restarted. What they only get is in `api/download`.
 //!
-//! What is written is fixed: nothing that a caller sends gets into an object, but for decisions about pipelines. Whether they may is asked of the object's cluster at
-//! that moment, by the verb; who writes is the administrator's choice ([`Mode`]). Each action is recorded before it happens and
-//! after it (ADR 19).
+//! What is written is fixed: nothing that a caller sends gets into an object, but for decisions about pipelines ([`decision`]).
+//! Whether they may is asked of the object's cluster at that moment, by the verb; who writes is the administrator's choice ([`Mode`]). Each
+//! action is recorded before it happens and after it (ADR 19).
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};

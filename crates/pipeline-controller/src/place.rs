@@ -2,6 +2,8 @@
 //!
 //! The labels of an application are its owner's: they are taken only if the Kustomization's inventory has the application.
 
+use std::sync::Arc;
+
 use api::delivery::{AppReference, Pipeline};
 use api::source::{GitRepository, Source as _};
 use controller_kit::{ObjectKey, access_from, check_name};
@@ -121,18 +123,12 @@ pub(crate) async fn find(
                 owner: owner.clone(),
                 problem,
             })?;
-            found
-                .filter(|built| built.has_applied(&id))
-                .map(|built| built.spec())
+            found.map(Arc::new)
         }
-        None => {
-            let found = context.kustomizations.get(&owner.object_ref());
-            found
-                .filter(|built| built.has_applied(&id))
-                .map(|built| built.spec())
-        }
+        None => context.kustomizations.get(&owner.object_ref()),
     };
-    let Some(built) = built else {
+    let built = built.filter(|built| built.has_applied(&id));
+    let Some(built) = built.map(|built| built.spec()) else {
         return Err(Error::NotTheOwner { app: name(), owner });
     };
     let (kind, of, source) = built.source.clone().unwrap_or_default();

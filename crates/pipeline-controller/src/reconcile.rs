@@ -357,7 +357,7 @@ fn annotation(key: &str) -> String {
     format!("{}/{key}", api::delivery::GROUP)
 }
 
-/// Tells what came of changes, once that is recorded: what is told twice is worse than what is told once too few.
+/// Publishes what came of changes, after the status is written: a lost event is better than one that is sent twice.
 fn tell_all(object: &Pipeline, ended: &mut Vec<Arrival>, context: &Context) {
     for arrival in ended.drain(..) {
         tell(object, &arrival, context);
