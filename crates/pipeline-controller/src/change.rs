@@ -99,6 +99,14 @@ pub(crate) async fn carry_out(
     open: usize,
     context: &Context,
 ) -> Vec<Result<Done, String>> {
+    let environment = tasks.first().map(|task| task.environment.as_str());
+    let way = proposal::way(pipeline, environment.unwrap_or_default(), context).await;
+    if let Ok(Way::Event) = &way {
+        let announced = tasks
+            .iter()
+            .map(|task| Ok(Done::Proposed(proposal::announce(task))));
+        return announced.collect();
+    }
     let mut results: Vec<Option<Result<Done, Error>>> = tasks.iter().map(|_| None).collect();
     let mut groups: BTreeMap<ObjectKey, Vec<Part>> = BTreeMap::new();
     for (at, task) in tasks.iter().enumerate() {
@@ -115,8 +123,6 @@ pub(crate) async fn carry_out(
             Err(error) => results[at] = Some(Err(error)),
         }
     }
-    let environment = tasks.first().map(|task| task.environment.as_str());
-    let way = proposal::way(pipeline, environment.unwrap_or_default(), context).await;
     let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
     for (key, parts) in groups {
         let opened = match &way {

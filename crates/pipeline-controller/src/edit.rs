@@ -99,6 +99,8 @@ pub(crate) struct Task {
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) release: Release,
     pub(crate) asked: Option<Asked>,
+    /// How it is proposed already.
+    pub(crate) proposed: Option<String>,
     /// Applications, with what they are given.
     pub(crate) apps: Vec<(AppReference, Vec<(Field, String)>)>,
     /// The Kustomizations that their labels name.
@@ -138,6 +140,7 @@ impl Task {
             cluster: looked.cluster.clone(),
             release: release.clone(),
             asked,
+            proposed: None,
             owners: (0..pipeline.spec.apps.len())
                 .map(|at| facts(at).and_then(|facts| facts.owner.clone()))
                 .collect(),
@@ -246,6 +249,13 @@ impl Task {
             }
             _ => format!("Promote release {number} of {pipeline} to {environment}"),
         }
+    }
+
+    /// What it carries, in one line.
+    pub(crate) fn values(&self) -> String {
+        let values = self.release.values.iter();
+        let values = values.map(|(field, value)| format!("{field} {value}"));
+        values.collect::<Vec<_>>().join(", ")
     }
 
     /// Who or what asked for it, as a paragraph.

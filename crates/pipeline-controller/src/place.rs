@@ -113,8 +113,9 @@ pub(crate) async fn find(
     let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
     let group = app.kind.group();
     let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
+    let named = pipeline.spec.repository_ref(&task.environment);
     let built = match &task.cluster {
-        Some(_) if pipeline.spec.repository_ref.is_none() => {
+        Some(_) if named.is_none() => {
             return Err(Error::NoRepositoryRef(task.target.clone()));
         }
         Some(cluster) => {
@@ -133,7 +134,7 @@ pub(crate) async fn find(
     };
     let (kind, of, source) = built.source.clone().unwrap_or_default();
     let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
-    let repository = match (&pipeline.spec.repository_ref, kind.as_str()) {
+    let repository = match (named, kind.as_str()) {
         (Some(named), _) => ObjectKey::new(own, &*named.name),
         (None, "GitRepository") if of.is_empty() => ObjectKey::new(&*owner.namespace, source),
         (None, "GitRepository") => ObjectKey::new(of, source),

@@ -65,6 +65,8 @@ pub(crate) enum Way {
     Commit,
     /// By a pull request, as the ChangePolicy of this name says.
     PullRequest(String, Box<PullRequestSpec>),
+    /// By others, who learn of it by an event.
+    Event,
 }
 
 /// A change that is proposed.
@@ -102,11 +104,27 @@ pub(crate) async fn way(pipeline: &Pipeline, environment: &str, context: &Contex
     let name = policy.name_any();
     match (policy.spec.kind, policy.spec.pull_request) {
         (ChangeKind::Commit, _) => Ok(Way::Commit),
+        (ChangeKind::Event, _) => Ok(Way::Event),
         (ChangeKind::PullRequest, Some(spec)) => Ok(Way::PullRequest(name, Box::new(spec))),
         (ChangeKind::PullRequest, None) => {
             let problem = "spec.pullRequest is missing";
             Err(Error::Invalid { name, problem })
         }
+    }
+}
+
+/// Leaves a change to others, who learn of it by an event, once.
+pub(crate) fn announce(task: &Task) -> Proposal {
+    let line = "an event says that it is due; the change is made by others".to_owned();
+    let event = || {
+        let (release, values) = (task.release.number, task.values());
+        let (environment, target) = (&task.environment, &task.target);
+        format!("release {release} is due in {environment} ({target}): {values}")
+    };
+    Proposal {
+        event: (task.proposed.as_ref() != Some(&line)).then(event),
+        line,
+        again: None,
     }
 }
 

@@ -270,7 +270,10 @@ async fn carry_out(
         let target = &seen.targets[step.target];
         let asked = asked(*step, target, decisions.promotion(&spec.name));
         let looked = &looked[step.environment][step.target];
-        Task::new(object, &spec.name, looked, release, asked)
+        let change = target.change.as_ref().filter(|change| change.release == number);
+        let mut task = Task::new(object, &spec.name, looked, release, asked);
+        task.proposed = change.and_then(|change| change.pull_request.clone());
+        task
     });
     let tasks: Vec<_> = tasks.collect();
     let others = status.environments.iter().flat_map(|one| &one.targets);

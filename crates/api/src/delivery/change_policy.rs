@@ -36,7 +36,8 @@ use crate::meta::{Duration, LocalObjectReference};
     },
 ]))]
 pub struct ChangePolicySpec {
-    /// Whether changes are committed to the branch, or proposed to it by pull request.
+    /// Whether changes are committed to the branch, proposed to it by pull request, or left to others, who learn of them by an
+    /// event. Event is for pipelines only.
     #[serde(rename = "type")]
     pub kind: ChangeKind,
 
@@ -59,6 +60,8 @@ pub enum ChangeKind {
     Commit,
     /// A pull request to the branch.
     PullRequest,
+    /// An event says what is due; people or other systems make the change.
+    Event,
 }
 
 /// Pull requests: where, how many, what they say, and when they are merged.

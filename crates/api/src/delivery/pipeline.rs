@@ -54,8 +54,8 @@ pub struct PipelineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_ref: Option<LocalObjectReference>,
 
-    /// ChangePolicy in the namespace of the pipeline: whether changes are committed or proposed by pull request. Without one they
-    /// are committed. Its templates are those of image automations and are not used.
+    /// ChangePolicy in the namespace of the pipeline: whether changes are committed, proposed by pull request, or left to others.
+    /// Without one they are committed. Its templates are those of image automations and are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_policy_ref: Option<LocalObjectReference>,
 
@@ -180,6 +180,10 @@ pub struct Environment {
     /// ChangePolicy of this environment, in place of that of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_policy_ref: Option<LocalObjectReference>,
+
+    /// GitRepository of this environment, in place of that of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_ref: Option<LocalObjectReference>,
 
     /// Times of the week at which releases enter. Without windows it is always time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -520,6 +524,14 @@ has_conditions!(PipelineStatus);
 status_object!(Pipeline);
 
 impl PipelineSpec {
+    /// The GitRepository by which an environment is changed, if one is named.
+    #[must_use]
+    pub fn repository_ref(&self, environment: &str) -> Option<&LocalObjectReference> {
+        let environment = self.environments.iter().find(|one| one.name == environment);
+        let own = environment.and_then(|one| one.repository_ref.as_ref());
+        own.or(self.repository_ref.as_ref())
+    }
+
     /// The environments that a release must have passed before it enters one.
     #[must_use]
     pub fn needs(&self, index: usize) -> Vec<&str> {

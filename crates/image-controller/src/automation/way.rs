@@ -53,6 +53,9 @@ pub(super) async fn way(object: &ImageUpdateAutomation, context: &Context) -> Re
     match (policy.spec.kind, policy.spec.pull_request) {
         (ChangeKind::Commit, _) => Ok(Way::Commit),
         (ChangeKind::PullRequest, Some(spec)) => Ok(Way::PullRequest(Box::new(spec))),
+        (ChangeKind::Event, _) => Err(invalid(
+            "spec.type Event is for pipelines; nothing is changed by it".to_owned(),
+        )),
         (ChangeKind::PullRequest, None) => Err(invalid("spec.pullRequest is missing".to_owned())),
     }
 }

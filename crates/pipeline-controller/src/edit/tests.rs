@@ -39,6 +39,7 @@ fn task(values: &[(&str, &str)]) -> Task {
             ..Release::default()
         },
         asked: None,
+        proposed: None,
         apps: vec![(app, fields.collect())],
         owners: vec![None],
         author: Person {
