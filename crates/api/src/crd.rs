@@ -11,9 +11,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{delivery, helm, image, kustomize, meta, notification, source, source_extensions};
+use crate::{delivery, helm, image, kustomize, meta, notification, source, source_extensions, weave};
 
-/// The CRDs of all kinds, in the order of their groups and names.
+/// The CRDs of all kinds of Flux and of ours, in the order of their groups and names.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
@@ -36,6 +36,17 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         source::OCIRepository::crd(),
     ];
     crds.iter_mut().for_each(finish);
+    crds
+}
+
+/// The CRDs of Weave GitOps, which are installed by choice and may be others' in the cluster.
+#[must_use]
+pub fn weave() -> Vec<CustomResourceDefinition> {
+    let mut crds = vec![weave::GitopsCluster::crd(), weave::Pipeline::crd()];
+    crds.iter_mut().for_each(finish);
+    for crd in &mut crds {
+        crd.metadata.labels = None; // they are no part of Flux
+    }
     crds
 }
 

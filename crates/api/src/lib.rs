@@ -21,3 +21,4 @@ pub mod meta;
 pub mod notification;
 pub mod source;
 pub mod source_extensions;
+pub mod weave;

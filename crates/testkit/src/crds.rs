@@ -12,6 +12,7 @@ use crate::tools::repository_root;
 use crate::wait::wait_for;
 
 const OURS: &str = "charts/windlass/files/crds";
+const WEAVE: &str = "charts/windlass/files/crds-weave";
 /// Those of image automation, which the chart installs by option, begin so.
 const IMAGES: [&str; 2] = ["image.toolkit.fluxcd.io_", "delivery.windlass.dev_"];
 
@@ -24,6 +25,11 @@ pub async fn install_crds(client: &Client) -> Result<()> {
 /// Applies every definition of the chart and waits until the API server serves them.
 pub async fn install_all_crds(client: &Client) -> Result<()> {
     install_crds_from(client, &repository_root().join(OURS)).await
+}
+
+/// Applies the definitions of Weave GitOps, which the chart installs by option, and waits until the API server serves them.
+pub async fn install_weave_crds(client: &Client) -> Result<()> {
+    install_crds_from(client, &repository_root().join(WEAVE)).await
 }
 
 /// Applies every `*.yaml` of `folder`, one definition each, and waits until the API server serves them.

@@ -32,11 +32,8 @@ pub(crate) struct Arguments {
 /// Writes, or with `--check` compares, every generated folder.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let root = repository_root()?;
-    let mut folders = vec![
-        crds::generate()?,
-        chart::generate(&root)?,
-        reference::generate(&root)?,
-    ];
+    let mut folders = vec![chart::generate(&root)?, reference::generate(&root)?];
+    folders.extend(crds::generate()?);
     folders.extend(proto::generate(&root)?);
     let mut stale = Vec::new();
     for generated in &folders {

@@ -24,6 +24,11 @@ pub(crate) fn of_the_types() -> BTreeMap<String, Value> {
     named(api::crd::all())
 }
 
+/// Those of Weave GitOps.
+pub(crate) fn of_weave() -> BTreeMap<String, Value> {
+    named(api::crd::weave())
+}
+
 fn named(crds: Vec<CustomResourceDefinition>) -> BTreeMap<String, Value> {
     crds.into_iter()
         .map(|crd| {

@@ -27,7 +27,7 @@ const INTRODUCTION: &str = "# Reference\n\n\
 pub(super) fn generate(root: &Path) -> Result<Generated> {
     let mut files = BTreeMap::from([("chart.md".to_owned(), chart_values(root)?.into_bytes())]);
     let mut index = format!("{HEADER}{INTRODUCTION}");
-    for crd in api::crd::all() {
+    for crd in api::crd::all().into_iter().chain(api::crd::weave()) {
         let (name, kind) = (page_name(&crd), &crd.spec.names.kind);
         for version in &crd.spec.versions {
             let schema = version.schema.as_ref();
