@@ -9,6 +9,7 @@
 //! | [`board`] | a pipeline, the time | what people look at: which release is where, what waits for whom |
 //! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
+//! | [`weave`] | a Pipeline of Weave GitOps | the objects that are made of it, and its status |
 //!
 //! A caller observes, plans, records the steps by [`observe::begin`], writes the status, carries them out, and writes the commits
 //! into it. It may be killed anywhere: a step that has no commit yet is planned again, and may find the files as they
@@ -21,6 +22,7 @@ pub mod decisions;
 pub mod observe;
 pub mod plan;
 pub mod values;
+pub mod weave;
 
 /// Values of an application or of a release, by field.
 pub type Values = std::collections::BTreeMap<String, String>;
