@@ -47,6 +47,7 @@ const VALUES: [&[&str]; 11] = [
         "images.enabled=true",
         "pipelines.enabled=true",
         "pipelines.replicas=2",
+        "pipelines.weave=true",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
         "monitoring.serviceMonitor.create=true",

@@ -13,14 +13,14 @@ use testkit::{ControlPlane, Controller, Options, install_all_crds, wait_for};
 use crate::world::{DELIVERY, KUSTOMIZE, PATIENCE, Scene, app, play, release_of};
 
 /// A cluster of its own, with controllers of its own.
-struct Leaf {
+pub struct Leaf {
     control_plane: ControlPlane,
     _controllers: [Controller; 2],
 }
 
 impl Leaf {
     /// Delivers an environment of the team's repository to a new cluster.
-    async fn start(scene: &Scene, repository: &Repository, environment: &str) -> Result<Self> {
+    pub async fn start(scene: &Scene, repository: &Repository, environment: &str) -> Result<Self> {
         let control_plane = ControlPlane::start(Options::api_server_only()).await?;
         let client = control_plane.client();
         install_all_crds(&client).await?;
@@ -44,7 +44,7 @@ impl Leaf {
     }
 
     /// The Secret that has its kubeconfig.
-    async fn name_it(&self, scene: &Scene, name: &str) -> Result<()> {
+    pub async fn name_it(&self, scene: &Scene, name: &str) -> Result<()> {
         let kubeconfig = std::fs::read_to_string(self.control_plane.kubeconfig_path())?;
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": scene.namespace},
@@ -53,7 +53,7 @@ impl Leaf {
         apply(&scene.client, &secret).await.map(drop)
     }
 
-    async fn has(&self, tag: &str) -> Result<()> {
+    pub async fn has(&self, tag: &str) -> Result<()> {
         let api = objects::api(&self.control_plane.client(), KUSTOMIZE, "Kustomization", "shop");
         let is_there = |object: &DynamicObject| {
             text(object, "/spec/images/0/newTag") == tag && objects::is_ready(object)

@@ -13,4 +13,5 @@ mod rollbacks;
 mod sources;
 
 mod tenants;
+mod weave;
 mod world;

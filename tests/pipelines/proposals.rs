@@ -15,16 +15,16 @@ use tokio::sync::OnceCell;
 use crate::world::{DELIVERY, KUSTOMIZE, PATIENCE, Scene, app, files_of, play, release_of, waits};
 
 /// The team's repository at the forge, with a robot that writes to it and a person.
-struct Forge {
-    gitea: &'static Gitea,
-    bot: User,
+pub struct Forge {
+    pub gitea: &'static Gitea,
+    pub bot: User,
     ana: User,
-    repository: String,
+    pub repository: String,
 }
 
 impl Forge {
     /// The repository, what delivers it, and a ChangePolicy `review`.
-    async fn open(scene: &Scene, files: &[(&str, String)], request: Value) -> Result<Self> {
+    pub async fn open(scene: &Scene, files: &[(&str, String)], request: Value) -> Result<Self> {
         static GITEA: OnceCell<Gitea> = OnceCell::const_new();
         let gitea = GITEA.get_or_try_init(Gitea::start).await?;
         let bot = gitea.add_user(&format!("{}-bot", scene.namespace)).await?;
@@ -66,7 +66,7 @@ impl Forge {
     }
 
     /// Changes a file, as the person.
-    async fn deploy(&self, folder: &str, text: String) -> Result<()> {
+    pub async fn deploy(&self, folder: &str, text: String) -> Result<()> {
         let path = format!("{folder}/shop.yaml");
         let files = [(path.as_str(), text.as_str())];
         let committing = self.gitea.commit(&self.ana, &self.repository, "main", &files);
@@ -74,7 +74,7 @@ impl Forge {
     }
 
     /// All pull requests, the oldest first, when they look so.
-    async fn requests(&self, predicate: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>> {
+    pub async fn requests(&self, predicate: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>> {
         let path = format!("repos/{}/pulls?state=all&sort=oldest", self.repository);
         let looking = async {
             loop {
@@ -91,7 +91,7 @@ impl Forge {
             .context("pull requests do not look so")?
     }
 
-    async fn merge(&self, number: u64) -> Result<()> {
+    pub async fn merge(&self, number: u64) -> Result<()> {
         let path = format!("repos/{}/pulls/{number}/merge", self.repository);
         // Gitea checks for conflicts in the background, and says 405 until it has.
         let merging = async {

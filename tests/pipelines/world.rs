@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, apply, text};
-use testkit::{ControlPlane, Controller, GitServer, HelmRepository, install_all_crds, wait_for};
+use testkit::{
+    ControlPlane, Controller, GitServer, HelmRepository, install_all_crds, install_weave_crds, wait_for,
+};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -36,12 +38,16 @@ impl World {
     async fn start() -> Result<Self> {
         let control_plane = ControlPlane::shared().await?;
         install_all_crds(&control_plane.client()).await?;
+        install_weave_crds(&control_plane.client()).await?;
         let kubeconfig = control_plane.kubeconfig_path();
         let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;
         let apply = Controller::start_apply(kubeconfig, &source, ControllerOptions::default()).await?;
         let helm = Controller::start_helm(kubeconfig, &source, ControllerOptions::default()).await?;
         let others = ControllerOptions {
-            flags: vec![format!("--watch-label-selector=!{KILLED}")],
+            flags: vec![
+                format!("--watch-label-selector=!{KILLED}"),
+                "--weave-pipelines".to_owned(),
+            ],
             ..ControllerOptions::default()
         };
         Ok(Self {

@@ -115,6 +115,24 @@
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [impersonate]
+{{- if .Values.pipelines.weave }}
+- apiGroups: [pipelines.weave.works]
+  resources: [pipelines, pipelines/status]
+  verbs: [get, list, watch, update, patch]
+- apiGroups: [gitops.weave.works]
+  resources: [gitopsclusters]
+  verbs: [get, list, watch]
+# What is made of a Pipeline of Weave GitOps.
+- apiGroups: [delivery.windlass.dev]
+  resources: [pipelines]
+  verbs: [create]
+- apiGroups: [delivery.windlass.dev]
+  resources: [changepolicies]
+  verbs: [list, create, patch, delete]
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: [gitrepositories]
+  verbs: [create, patch, delete]
+{{- end }}
 {{- end }}
 
 {{- define "windlass.rules.notification" -}}

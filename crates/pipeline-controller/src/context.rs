@@ -20,6 +20,7 @@ use transport::http;
 use crate::app::{App, Facts};
 use crate::failures::Failures;
 use crate::remote::Remotes;
+use crate::weave::Weave;
 
 /// Context that all reconciles share. Holds credentials of no object.
 pub(crate) struct Context {
@@ -39,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) writers: Writers,
     pub(crate) failures: Failures,
     pub(crate) remotes: Remotes,
+    /// Pipelines of Weave GitOps, if they are served.
+    pub(crate) weave: Option<Weave>,
     pub(crate) jitter_percentage: u8,
 }
 

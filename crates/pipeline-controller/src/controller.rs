@@ -8,18 +8,23 @@ use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::source::{GitRepository, OCIRepository};
+use api::weave::{self, GitopsCluster};
 use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
-use controller_kit::runtime::{Cache, scoped_api, selecting, watch_changes, watch_into_store_noting};
+use controller_kit::runtime::{
+    Cache, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
+};
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use git_client::Algorithms;
 use git_writer::branch::Workshop;
 use git_writer::turns::Writers;
 use kube::runtime::reflector::ObjectRef;
 use remote_access::identity::Identities;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::app::App;
@@ -28,6 +33,8 @@ use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
 use crate::reconcile::reconcile;
 use crate::remote::Remotes;
+use crate::weave::Weave;
+use crate::weave::status::unready;
 
 /// Feature gate of identities of ServiceAccounts at cloud providers.
 const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
@@ -61,6 +68,13 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         |app: &App<GitRepository>| Some(app.fingerprint()),
     );
     kit.metrics.objects(pipelines.clone(), |_| true);
+    let (weave, touched_weave) = match flags.weave_pipelines {
+        true => {
+            let (weave, touched) = weave(&flags, &kit);
+            (Some(weave), Some(touched))
+        }
+        false => (None, None),
+    };
     let queue = Queue::new("pipeline", flags.common.rate, &kit.metrics);
     let features = flags.common.features.resolve(&[(OBJECT_LEVEL_IDENTITY, false)])?;
     let token = &flags.common.token;
@@ -104,6 +118,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             );
             move || targets(&flags, &kit, has_identities)
         }),
+        weave,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,
     });
     let tokens = context.identities.clone();
@@ -115,6 +130,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = waking(touched_kustomizations, AppKind::Kustomization, &context) => anyhow::bail!("the watch of Kustomizations ended"),
         () = waking(touched_artifacts, AppKind::OCIRepository, &context) => anyhow::bail!("the watch of OCIRepositories ended"),
         () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
+        () = weave_pipelines(touched_weave, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("a watch of Weave's kinds ended"),
         () = async {
             listed(&context).await;
             let handler = {
@@ -126,6 +142,69 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             };
             context.queue.run(flags.concurrent.into(), kit.token.clone(), handler).await;
         } => Ok(()),
+    }
+}
+
+type Touched<K> = BoxStream<'static, ObjectRef<K>>;
+
+/// Watches of Weave's kinds.
+fn weave(flags: &Flags, kit: &Kit) -> (Weave, (Touched<weave::Pipeline>, Touched<GitopsCluster>)) {
+    let watch = &flags.common.watch;
+    let (pipelines, touched) = watch_into_store::<weave::Pipeline>(scoped_api(&kit.client, watch), watch);
+    let (clusters, touched_clusters) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |cluster: &GitopsCluster| Some((cluster.metadata.generation, unready(cluster))),
+    );
+    let writer = Writer {
+        client: kit.client.clone(),
+        cache: Cache::new(pipelines),
+        recorder: kit.recorder.clone(),
+        metrics: kit.metrics.clone(),
+        manager: NAME,
+    };
+    let queue = Queue::new("weave-pipeline", flags.common.rate, &kit.metrics);
+    (
+        Weave::new(writer, clusters, queue),
+        (touched.boxed(), touched_clusters.boxed()),
+    )
+}
+
+/// Has Pipelines of Weave GitOps served; never ends where there are none to serve.
+async fn weave_pipelines(
+    touched: Option<(Touched<weave::Pipeline>, Touched<GitopsCluster>)>,
+    context: &Arc<Context>,
+    (concurrent, token): (u16, CancellationToken),
+) {
+    let (Some((pipelines, clusters)), Some(weave)) = (touched, &context.weave) else {
+        return std::future::pending().await;
+    };
+    let of_clusters = clusters.for_each(|cluster| {
+        weave.wake_those_of(&cluster);
+        std::future::ready(())
+    });
+    let working = async {
+        listed(context).await;
+        // A store is dropped with its watch only, and that ends the process.
+        let _ = tokio::join!(
+            weave.pipelines.cache.store().wait_until_ready(),
+            weave.clusters.store().wait_until_ready(),
+        );
+        let handler = {
+            let context = context.clone();
+            move |key: ObjectKey| {
+                let (context, span) = (context.clone(), reconcile_span::<weave::Pipeline>(&key));
+                crate::weave::reconcile(key, context).instrument(span)
+            }
+        };
+        let workers = weave.queue.run(concurrent.into(), token, handler);
+        workers.await;
+        std::future::pending().await // the end of the process is the other queue's
+    };
+    tokio::select! {
+        () = feed(pipelines, &weave.queue) => {}
+        () = of_clusters => {}
+        () = working => {}
     }
 }
 

@@ -22,6 +22,9 @@ pub struct Flags {
     /// Maximum number of Pipelines that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
+    /// Serve Pipelines of pipelines.weave.works and GitopsClusters of gitops.weave.works, whose definitions must be installed.
+    #[arg(long)]
+    pub weave_pipelines: bool,
     /// Directory for what is being fetched from Git repositories. Defaults to the directory for temporary files.
     #[arg(long, value_name = "PATH")]
     pub fetch_path: Option<PathBuf>,

@@ -15,6 +15,7 @@ mod proposal;
 mod reconcile;
 mod remote;
 mod status;
+mod weave;
 
 use std::process::ExitCode;
 

@@ -50,9 +50,13 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
         context.failures.forget(uid.unwrap_or_default());
         context.remotes.retain(&key, &[]);
     };
-    pipelines
+    let outcome = pipelines
         .reconcile(&key, forget, |object| promote(object, &context))
-        .await
+        .await;
+    if let Some(weave) = &context.weave {
+        weave.wake(&key);
+    }
+    outcome
 }
 
 async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome, Unrecorded> {

@@ -22,6 +22,8 @@ macro_rules! files {
 static FILES: &[(&str, &[u8])] = files![
     "Chart.yaml",
     "README.md",
+    "files/crds-weave/gitops.weave.works_gitopsclusters.yaml",
+    "files/crds-weave/pipelines.weave.works_pipelines.yaml",
     "files/crds/delivery.windlass.dev_changepolicies.yaml",
     "files/crds/delivery.windlass.dev_pipelines.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
