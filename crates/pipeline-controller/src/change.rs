@@ -14,10 +14,11 @@ use git_writer::branch::{self, Wanted};
 use git_writer::commit::{Commit, Edit};
 use git_writer::files::is_yaml;
 use git_writer::races;
+use promotion::manifests::Edited;
 use transport::stop::Stop;
 
 use crate::context::Context;
-use crate::edit::{self, Edited, Task};
+use crate::edit::{self, Task};
 use crate::place::{self, Place};
 use crate::proposal::{self, Proposal, Way};
 
@@ -99,7 +100,7 @@ pub(crate) async fn carry_out(
     open: usize,
     context: &Context,
 ) -> Vec<Result<Done, String>> {
-    let environment = tasks.first().map(|task| task.environment.as_str());
+    let environment = tasks.first().map(|task| task.wanted.environment.as_str());
     let way = proposal::way(pipeline, environment.unwrap_or_default(), context).await;
     if let Ok(Way::Event) = &way {
         let announced = tasks
@@ -187,7 +188,7 @@ fn join(result: &mut Option<Result<Done, Error>>, next: Result<Done, Error>) {
 /// Where the manifests of a target are, with the applications that are there.
 async fn parts(task: &Task, pipeline: &Pipeline, context: &Context) -> Result<Vec<(Place, Task)>, Error> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
-    for (at, (app, fields)) in task.apps.iter().enumerate() {
+    for (at, (app, fields)) in task.wanted.apps.iter().enumerate() {
         if !fields.is_empty() {
             let place = place::find(pipeline, (task, at), app, context).await?;
             places.entry(place).or_default().push(at);
@@ -291,7 +292,7 @@ impl Site<'_> {
     pub(crate) async fn write(&self, author: Person, base: Base, message: String) -> Result<Commit, Error> {
         let edit = Edit {
             parent: base.commit,
-            contents: base.edited.contents,
+            contents: edit::contents(base.edited),
             author,
             message,
             key: None,
@@ -368,7 +369,7 @@ async fn edit_in(parts: &[Part], checkout: Checkout, stop: &Stop) -> Result<Base
         let Checkout { resolved, pack, .. } = checkout;
         let (mut edited, mut changed) = (Edited::default(), Vec::new());
         for (path, task) in &parts {
-            let one = edit::edit_below(task, path, &pack, &edited);
+            let one = edit::edit_below(&task.wanted, path, &pack, &edited);
             changed.push(one.map(|one| edited.add(one)).map_err(Error::Edit));
         }
         Base {

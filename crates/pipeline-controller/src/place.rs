@@ -107,13 +107,13 @@ pub(crate) async fn find(
     app: &AppReference,
     context: &Context,
 ) -> Result<Place, Error> {
-    let namespace = &task.namespace;
+    let namespace = &task.wanted.namespace;
     let name = || format!("{}/{} in namespace {namespace}", app.kind.as_str(), app.name);
     let owner = task.owners.get(at).cloned().flatten();
     let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
     let group = app.kind.group();
     let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
-    let named = pipeline.spec.repository_ref(&task.environment);
+    let named = pipeline.spec.repository_ref(&task.wanted.environment);
     let built = match &task.cluster {
         Some(_) if named.is_none() => {
             return Err(Error::NoRepositoryRef(task.target.clone()));

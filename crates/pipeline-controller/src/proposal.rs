@@ -15,12 +15,13 @@ use git_writer::races;
 use git_writer::request::{self, Merged, named};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use promotion::manifests::Edited;
 use remote_access::error::ReadError;
 use transport::stop::Stop;
 
 use crate::change::{self, Done, Part, Site};
 use crate::context::Context;
-use crate::edit::{Edited, Task};
+use crate::edit::{self, Task};
 
 /// Requests to the forge may take so long each.
 const FORGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -118,7 +119,7 @@ pub(crate) fn announce(task: &Task) -> Proposal {
     let line = "an event says that it is due; the change is made by others".to_owned();
     let event = || {
         let (release, values) = (task.release.number, task.values());
-        let (environment, target) = (&task.environment, &task.target);
+        let (environment, target) = (&task.wanted.environment, &task.target);
         format!("release {release} is due in {environment} ({target}): {values}")
     };
     Proposal {
@@ -186,7 +187,10 @@ async fn sign_in(site: &Site<'_>, policy: &str, spec: &PullRequestSpec) -> Resul
 
 /// The branch of a target. Names of objects hold nothing that a branch may not.
 fn branch_name(task: &Task) -> String {
-    let (pipeline, environment) = (task.pipeline().replace('/', "-"), &task.environment);
+    let (pipeline, environment) = (
+        task.wanted.pipeline_name().replace('/', "-"),
+        &task.wanted.environment,
+    );
     let target = task.target.replace('/', "-");
     let mut name = format!("windlass/{pipeline}-{environment}-{target}");
     name.truncate(name.floor_char_boundary(MAX_BRANCH));
@@ -219,10 +223,8 @@ impl Work<'_> {
         self.close_doubled(&mut requests).await?;
         let base = site.edit(self.part, target).await?;
         let (revision, commit) = (base.revision.clone(), base.commit);
-        let wanted = base
-            .edited
-            .identity(task.asked.as_ref(), &base.pack)
-            .map_err(crate::edit::Error::from)?;
+        let identity = edit::identity(&base.edited, task.asked.as_ref(), &base.pack);
+        let wanted = identity.map_err(edit::Error::from)?;
         let head = self.head().await?;
         let seen = Seen {
             wanted: wanted.as_ref().map(|(change, _)| change),
@@ -341,7 +343,7 @@ impl Work<'_> {
         let Outcome::Fetched(checkout) = outcome else {
             return Err(change::Error::Abandoned);
         };
-        let bytes = checkout.pack.commit().map_err(crate::edit::Error::from)?;
+        let bytes = checkout.pack.commit().map_err(edit::Error::from)?;
         Ok(Head {
             commit: Some(checkout.resolved.commit),
             branch: git_writer::owner::judge(&bytes, &self.owner(), &self.part.task.author.email),
@@ -465,8 +467,8 @@ fn body(task: &Task, edited: &Edited) -> String {
     let mut text = format!(
         "Release {} of the pipeline {} goes into {} ({}).\n\n",
         task.release.number,
-        code(&task.pipeline()),
-        code(&task.environment),
+        code(&task.wanted.pipeline_name()),
+        code(&task.wanted.environment),
         code(&task.target)
     );
     if let Some(asked) = &task.asked {

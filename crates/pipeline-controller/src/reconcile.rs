@@ -344,7 +344,7 @@ fn said<'a>(tasks: &'a [Task], done: &[Result<Done, String>]) -> Vec<(&'a str, S
             },
         };
         let targets = vec![task.target.clone()];
-        all.push((&task.environment, Said { targets, ..said }));
+        all.push((&task.wanted.environment, Said { targets, ..said }));
     }
     all
 }

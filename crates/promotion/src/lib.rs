@@ -9,6 +9,7 @@
 //! | [`board`] | a pipeline, the time | what people look at: which release is where, what waits for whom |
 //! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
+//! | [`manifests`] | files, what a release sets in them | the files then |
 //! | [`weave`] | a Pipeline of Weave GitOps | the objects that are made of it, and its status |
 //!
 //! A caller observes, plans, records the steps by [`observe::begin`], writes the status, carries them out, and writes the commits
@@ -19,6 +20,7 @@ pub mod board;
 pub mod check;
 pub mod decide;
 pub mod decisions;
+pub mod manifests;
 pub mod observe;
 pub mod plan;
 pub mod values;
