@@ -1,11 +1,5 @@
 //! Names of files in a repository. Pure.
 
-/// Returns whether a file holds YAML, by its name.
-pub fn is_yaml(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.ends_with(".yaml") || name.ends_with(".yml") || name == "Kustomization"
-}
-
 /// Returns a path within the repository, from which none leads out.
 pub fn cleaned(path: &str) -> String {
     let mut parts = Vec::new();
@@ -41,20 +35,6 @@ mod tests {
             ("a/../../b", "b"),
         ] {
             assert_eq!(cleaned(path), expected);
-        }
-    }
-
-    #[test]
-    fn yaml_is_known_by_its_name() {
-        for (path, expected) in [
-            ("a.yaml", true),
-            ("x/b.yml", true),
-            ("x/Kustomization", true),
-            ("x/kustomization", false),
-            ("a.yaml.tpl", false),
-            ("a.json", false),
-        ] {
-            assert_eq!(is_yaml(path), expected, "{path}");
         }
     }
 }

@@ -12,10 +12,10 @@ use git_client::sparse::Sparse;
 use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::branch::{self, Wanted};
 use git_writer::commit::{Commit, Edit};
-use git_writer::files::is_yaml;
 use git_writer::races;
 use promotion::manifests::Edited;
 use transport::stop::Stop;
+use yaml_setters::is_yaml;
 
 use crate::context::Context;
 use crate::edit::{self, Task};

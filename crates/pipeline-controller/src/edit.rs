@@ -9,9 +9,10 @@ use controller_kit::ObjectKey;
 use git_client::commit::Person;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
-use git_writer::files::{below, is_yaml};
+use git_writer::files::below;
 use jiff::Timestamp;
 use promotion::manifests::{self, Edited, Wanted};
+use yaml_setters::is_yaml;
 
 use crate::observe::Looked;
 

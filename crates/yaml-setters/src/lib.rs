@@ -32,6 +32,13 @@ pub use unmarked::{Field, Image, Subject, Unmarked, split};
 /// Larger files are not read, in bytes.
 pub const MAX_FILE: usize = 3 << 20;
 
+/// Returns whether a file holds YAML, by its name.
+#[must_use]
+pub fn is_yaml(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".yaml") || name.ends_with(".yml") || name == "Kustomization"
+}
+
 /// Values by the name of their setter.
 pub type Setters = BTreeMap<String, String>;
 
@@ -281,4 +288,23 @@ fn edited(text: &str, edits: &mut [Edit]) -> String {
     }
     whole.push_str(&text[at..]);
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_is_known_by_its_name() {
+        for (path, expected) in [
+            ("a.yaml", true),
+            ("x/b.yml", true),
+            ("x/Kustomization", true),
+            ("x/kustomization", false),
+            ("a.yaml.tpl", false),
+            ("a.json", false),
+        ] {
+            assert_eq!(is_yaml(path), expected, "{path}");
+        }
+    }
 }

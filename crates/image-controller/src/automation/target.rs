@@ -6,9 +6,9 @@ use api::image::{GitSpec, ImageUpdateAutomation};
 use api::source::{GitRepository, GitRepositoryRef, Source as _};
 use controller_kit::{ObjectKey, access_from};
 use git_client::sparse::Sparse;
-use git_writer::files::is_yaml;
 use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
+use yaml_setters::is_yaml;
 
 use super::kept::Place;
 use crate::context::Context;

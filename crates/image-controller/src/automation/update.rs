@@ -6,9 +6,10 @@ use api::image::ImagePolicy;
 use git_client::ObjectId;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
-use git_writer::files::{below, cleaned, is_yaml};
+use git_writer::files::{below, cleaned};
 use image_policy::hold::Holds;
 use kube::ResourceExt as _;
+use yaml_setters::is_yaml;
 use yaml_setters::{Change, Image, Outcome, Setters, Unmarked};
 
 use super::scope::Scope;
