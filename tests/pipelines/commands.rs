@@ -156,3 +156,66 @@ fn releases_are_held_released_and_approved_in_the_name_of_who_does_it() {
         Ok(())
     });
 }
+
+#[test]
+fn a_dry_run_prints_the_files_that_would_change() {
+    play("dry-run", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let files = [
+            ("dev", app(&dev, team, "v1")),
+            ("production", app(&production, team, "v1")),
+        ];
+        let repository = scene.fleet(&files).await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}], "approvals": {"required": 1}},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let dry_run = ["promote", "pipeline/shop", "--env", "production", "--dry-run"];
+        let (ok, said) = scene.windlass(&dry_run).await?;
+        ensure!(
+            !ok && said.contains("no release is newer than that of production"),
+            "{said}"
+        );
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        let commit = repository.commit("main", "by a person", &[next])?;
+        let before = scene
+            .wait(|pipeline| waits(pipeline, 1) == ["release 2: approval 0 of 1"])
+            .await?;
+        let (ok, said) = scene.windlass(&dry_run).await?;
+        let expected = format!(
+            "release 2 in production\n\n{production}: with GitRepository/{team}/fleet at main@sha1:{}\n\
+             --- production/shop.yaml\n+++ production/shop.yaml\n@@ -12,4 +12,4 @@\n   sourceRef: {{kind: GitRepository, name: \
+             fleet, namespace: {team}}}\n   images:\n     - name: h.io/web\n-      newTag: v1 # of the day\n+      newTag: v2 # of \
+             the day\n",
+            &commit[..8]
+        );
+        ensure!(ok && said == expected, "{said}\n{expected}");
+        let after = scene.wait(|_| true).await?;
+        ensure!(before.metadata.resource_version == after.metadata.resource_version);
+        ensure!(repository.git(&["rev-parse", "main"])?.trim() == commit);
+
+        // Back from what it has: the same, the other way round.
+        let (ok, said) = scene
+            .windlass(&["approve", "pipeline/shop", "--env", "production"])
+            .await?;
+        ensure!(ok, "{said}");
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        let (ok, said) = scene
+            .windlass(&["rollback", "pipeline/shop", "--env", "production", "--dry-run"])
+            .await?;
+        let is_back = said.starts_with("release 1 in production\n")
+            && said.contains("-      newTag: v2 # of the day\n+      newTag: v1 # of the day\n");
+        ensure!(ok && is_back, "{said}");
+        let (ok, said) = scene
+            .windlass(&["rollback", "pipeline/shop", "--env", "production"])
+            .await?;
+        ensure!(
+            !ok && said.contains("--reason"),
+            "a rollback needs a reason: {said}"
+        );
+        Ok(())
+    });
+}

@@ -21,6 +21,8 @@ use checkout::Checkout;
 use show::Form;
 use sources::Sources;
 
+pub(crate) use unified::hunks;
+
 /// Command line of `diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {

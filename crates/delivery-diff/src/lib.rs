@@ -14,6 +14,7 @@
 //! | `release`, `chart`, `upgrade` | renders one |
 //! | `apply` | asks what would come of the objects, and what would be pruned |
 //! | `desired` | what two objects, or two revisions of one, want to have applied, beside each other |
+//! | `promoted` | what a release of a pipeline would change in files |
 //! | `report` | the findings, as data |
 
 mod apply;
@@ -27,6 +28,7 @@ mod desired;
 mod follow;
 mod keys;
 mod kustomization;
+mod promoted;
 mod reader;
 mod release;
 mod report;
@@ -40,6 +42,7 @@ pub use artifact_files::ArtifactFiles;
 pub use content::{Content, Nothing};
 pub use desired::Desired;
 pub use follow::all as compare;
+pub use promoted::{Promoted, promoted};
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};
 pub use source::source_of;

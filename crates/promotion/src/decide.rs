@@ -199,6 +199,30 @@ pub fn decide(pipeline: &Pipeline, wish: &Wish, by: &str, now: Timestamp) -> Res
     Ok(Decided { annotations, said })
 }
 
+/// Returns the release that a wish to promote or to roll back is about, whether or not it would be granted now.
+///
+/// # Errors
+/// When there is no such release.
+pub fn meant(pipeline: &Pipeline, wish: &Wish) -> Result<Option<u64>, Refusal> {
+    let nothing = PipelineStatus::default();
+    let table = Table {
+        pipeline,
+        status: pipeline.status.as_ref().unwrap_or(&nothing),
+        by: "",
+        now: Timestamp::UNIX_EPOCH,
+    };
+    match wish {
+        Wish::Promote {
+            environment, release, ..
+        } => {
+            table.check_promoted(environment)?;
+            Ok(Some(table.meant(environment, *release)?.0))
+        }
+        Wish::RollBack { environment, to, .. } => Ok(Some(table.way_back(environment, *to)?.1)),
+        Wish::Hold { .. } | Wish::Release { .. } | Wish::Approve { .. } => Ok(None),
+    }
+}
+
 /// The text of an annotation; null removes it.
 fn list<T: Serialize>(entries: &[T]) -> Value {
     match entries.is_empty() {
@@ -367,6 +391,17 @@ impl Table<'_> {
         to: Option<u64>,
         reason: &str,
     ) -> Result<String, Refusal> {
+        let (from, to) = self.way_back(environment, to)?;
+        self.check_held(decisions, environment, to)?;
+        self.ask(decisions, environment, to, reason);
+        self.hold(decisions, Some(environment), Some(from), reason, None);
+        Ok(format!(
+            "{environment} goes back to release {to}, and release {from} is held back"
+        ))
+    }
+
+    /// The release that an environment has, and the one that it would go back to.
+    fn way_back(&self, environment: &str, to: Option<u64>) -> Result<(u64, u64), Refusal> {
         self.check_promoted(environment)?;
         let targets = || {
             self.environment(environment)
@@ -399,12 +434,7 @@ impl Table<'_> {
             }
         };
         self.check_had(environment, to)?;
-        self.check_held(decisions, environment, to)?;
-        self.ask(decisions, environment, to, reason);
-        self.hold(decisions, Some(environment), Some(from), reason, None);
-        Ok(format!(
-            "{environment} goes back to release {to}, and release {from} is held back"
-        ))
+        Ok((from, to))
     }
 
     /// Refuses a release that an environment never had: nobody approved it there, and no gate saw it.

@@ -16,7 +16,7 @@ enum Line<'t> {
 }
 
 /// Writes the hunks in which two texts differ; empty when they do not.
-pub(super) fn hunks(old: &str, new: &str, colours: Colours) -> String {
+pub(crate) fn hunks(old: &str, new: &str, colours: Colours) -> String {
     let lines = lines(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
     let mut text = String::new();
     let mut from = 0;

@@ -2,13 +2,17 @@
 
 use access_review::Reviews;
 use clap::Args;
+use delivery_diff::{Archives, Promoted, Reader, promoted};
 use jiff::{SignedDuration, Timestamp};
-use promotion::decide::{Refusal, Wish, decide};
+use manifest::ObjectId;
+use promotion::decide::{Refusal, Wish, decide, meant};
 use serde_json::json;
 
 use super::Part;
+use crate::cluster::output::Colours;
 use crate::cluster::select::Selection;
 use crate::cluster::{self, ClusterFlags, Failure, pipeline, print, select};
+use crate::diff::hunks;
 
 /// The pipeline that a command is about.
 #[derive(Debug, Args)]
@@ -66,6 +70,10 @@ pub(crate) struct Promote {
     /// Why, for the commit and the events
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
+
+    /// Print what would change in files, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Command line of `rollback`.
@@ -83,8 +91,18 @@ pub(crate) struct Rollback {
     to: Option<u64>,
 
     /// Why, for the commit, the hold and the events
-    #[arg(long, value_name = "TEXT")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        required_unless_present = "dry_run",
+        default_value = "",
+        hide_default_value = true
+    )]
     reason: String,
+
+    /// Print what would change in files, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime.
@@ -106,11 +124,7 @@ fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> R
             }
             decided => decided,
         };
-        let decided = decided.map_err(|refusal| match refusal {
-            Refusal::NoEnvironment { .. } => Failure::Usage(refusal.to_string()),
-            Refusal::Unreadable(_) => Failure::NotReady(format!("{id}: {refusal}")),
-            _ => Failure::NotReady(refusal.to_string()),
-        })?;
+        let decided = decided.map_err(|refusal| refused(&id, &refusal))?;
         let patch = json!({"metadata": {
             // Refused if someone else changed the object since it was read.
             "resourceVersion": pipeline.metadata.resource_version,
@@ -119,6 +133,61 @@ fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> R
         cluster.merge(&id, what, &patch).await?;
         print(&format!("{id}: {}\n", decided.said))
     })
+}
+
+fn refused(id: &ObjectId, refusal: &Refusal) -> Failure {
+    match refusal {
+        Refusal::NoEnvironment { .. } => Failure::Usage(refusal.to_string()),
+        Refusal::Unreadable(_) => Failure::NotReady(format!("{id}: {refusal}")),
+        _ => Failure::NotReady(refusal.to_string()),
+    }
+}
+
+/// Prints what a wish would change in the files of an environment.
+fn dry_run(object: &Object, environment: &str, wish: &Wish) -> Result<(), Failure> {
+    let name = object.name()?;
+    cluster::run(&object.cluster, async |cluster| {
+        let (id, pipeline) = pipeline::read(&cluster, &name).await?;
+        let meant = meant(&pipeline, wish).map_err(|refusal| refused(&id, &refusal))?;
+        let status = pipeline.status.clone().unwrap_or_default();
+        let release = status.releases.iter().find(|one| Some(one.number) == meant);
+        let mut environments = pipeline.spec.environments.iter();
+        let environment = environments.find(|one| one.name == environment);
+        let (Some(environment), Some(release)) = (environment, release) else {
+            return Err(Failure::NotReady(format!("{id} has no such release any more")));
+        };
+        let reader = Reader::new(cluster.client());
+        let found = promoted(&reader, &Archives::default(), &pipeline, (environment, release)).await;
+        print(&shown(
+            &environment.name,
+            release.number,
+            &found,
+            Colours::of_terminal(),
+        ))?;
+        let unknown = found.iter().filter(|one| one.problem.is_some()).count();
+        match unknown {
+            0 => Ok(()),
+            count => Err(Failure::Incomplete(format!(
+                "{count} targets could not be looked at; see above for what and why"
+            ))),
+        }
+    })
+}
+
+fn shown(environment: &str, release: u64, found: &[Promoted], colours: Colours) -> String {
+    let mut text = format!("release {release} in {environment}\n");
+    for one in found {
+        let said = match (&one.problem, one.files.is_empty()) {
+            (Some(problem), _) => problem.clone(),
+            (None, true) => format!("no file changes, with {}", one.place),
+            (None, false) => format!("with {}", one.place),
+        };
+        text.push_str(&format!("\n{}: {said}\n", one.target));
+        for (path, now, then) in &one.files {
+            text.push_str(&format!("--- {path}\n+++ {path}\n{}", hunks(now, then, colours)));
+        }
+    }
+    text
 }
 
 /// Holds releases of a pipeline back.
@@ -160,6 +229,9 @@ pub(crate) fn promote(flags: &Promote) -> Result<(), Failure> {
         release: flags.number,
         reason: flags.reason.clone(),
     };
+    if flags.dry_run {
+        return dry_run(&flags.object, &flags.env, &wish);
+    }
     grant(&flags.object.name()?, &flags.object.cluster, "promote", &wish)
 }
 
@@ -170,5 +242,8 @@ pub(crate) fn rollback(flags: &Rollback) -> Result<(), Failure> {
         to: flags.to,
         reason: flags.reason.clone(),
     };
+    if flags.dry_run {
+        return dry_run(&flags.object, &flags.env, &wish);
+    }
     grant(&flags.object.name()?, &flags.object.cluster, "rollback", &wish)
 }
