@@ -9,8 +9,8 @@ pub use change_policy::{
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateJob,
-    GateObject, OnFailure, Pipeline, PipelineSpec, PipelineStatus, Release, Rollback, Rollout, Target,
-    TargetChange, TargetStatus,
+    GateObject, OnFailure, Pipeline, PipelineSpec, PipelineStatus, PromotionOutcome, PromotionRecord,
+    Release, Rollback, Rollout, Target, TargetChange, TargetStatus,
 };
 
 /// This group.

@@ -1,7 +1,6 @@
 //! Promotes releases from one environment to the next, by changes in Git (ADR 21).
 
 mod app;
-mod arrivals;
 mod change;
 mod context;
 mod controller;

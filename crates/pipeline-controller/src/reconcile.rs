@@ -12,12 +12,12 @@ use controller_kit::runtime::requested_at;
 use controller_kit::{ObjectKey, pace};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use promotion::arrivals::{Arrival, arrivals, record};
 use promotion::check;
 use promotion::decisions::{ANNOTATIONS, Decisions, Promotion};
 use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
-use crate::arrivals::{Arrival, arrivals};
 use crate::change::{self, Done};
 use crate::context::Context;
 use crate::edit::{Asked, Task};
@@ -83,8 +83,10 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         .map(|targets| targets.iter().map(|target| target.seen.clone()).collect())
         .collect();
     let before = object.status.clone().unwrap_or_default();
-    let mut next = observe(&spec, &seen, &before, &decisions, Timestamp::now());
+    let now = Timestamp::now();
+    let mut next = observe(&spec, &seen, &before, &decisions, now);
     let mut ended = arrivals(&before, &next);
+    record(&mut next, &ended, &decisions, now);
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
     let owner = (
         object.uid().unwrap_or_default(),
@@ -379,6 +381,7 @@ fn tell(object: &Pipeline, arrival: &Arrival, context: &Context) {
         commit,
         targets,
         problem,
+        ..
     } = arrival;
     // With the commit: the same release may arrive twice, and what is said twice within minutes is said once.
     let short = commit.get(..7).unwrap_or(commit);

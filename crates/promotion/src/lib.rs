@@ -9,6 +9,7 @@
 //! | [`board`] | a pipeline, the time | what people look at: which release is where, what waits for whom |
 //! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
+//! | [`arrivals`] | the status before and now | promotions that ended in between, and the histories with them |
 //! | [`manifests`] | files, what a release sets in them | the files then |
 //! | [`weave`] | a Pipeline of Weave GitOps | the objects that are made of it, and its status |
 //!
@@ -16,6 +17,7 @@
 //! into it. It may be killed anywhere: a step that has no commit yet is planned again, and may find the files as they
 //! should be.
 
+pub mod arrivals;
 pub mod board;
 pub mod check;
 pub mod decide;

@@ -227,6 +227,7 @@ fn environment_status(
         entering: known.entering.filter(|entering| !is_over(entering)),
         waits: known.waits.clone(),
         targets: statuses,
+        history: known.history.clone(),
     }
 }
 

@@ -439,6 +439,53 @@ pub struct EnvironmentStatus {
     /// Its targets, as in the spec.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetStatus>,
+
+    /// The last ten promotions that ended, the newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<PromotionRecord>,
+}
+
+/// A promotion that ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromotionRecord {
+    /// Number of the release.
+    pub release: u64,
+
+    /// The targets that it ended in.
+    pub targets: Vec<String>,
+
+    /// Whether they were healthy with it in the end.
+    pub outcome: PromotionOutcome,
+
+    /// The commit that had it.
+    pub commit: String,
+
+    /// Who or what asked for it, if it did not enter by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+
+    /// When it was found in the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Time>,
+
+    /// When it ended in the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Time>,
+}
+
+/// How a promotion ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PromotionOutcome {
+    /// The targets were healthy with the release.
+    #[default]
+    Succeeded,
+    /// They were not.
+    Failed,
 }
 
 /// A target, as it was seen.
