@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::controller::program;
 use testkit::git::Change;
 
@@ -215,6 +215,21 @@ fn a_dry_run_prints_the_files_that_would_change() {
         ensure!(
             !ok && said.contains("--reason"),
             "a rollback needs a reason: {said}"
+        );
+
+        // What was promoted is told afterwards.
+        let (ok, said) = scene
+            .windlass(&["history", "pipeline/shop", "--output", "json"])
+            .await?;
+        let rows: Value = serde_json::from_str(&said)?;
+        let row = &rows[0];
+        ensure!(
+            ok && row["revision"] == "production: release 2" && row["outcome"] == "Succeeded",
+            "{said}"
+        );
+        ensure!(
+            row["message"] == *production && row["changes"] == "Kustomization/shop: image h.io/web v2",
+            "{said}"
         );
         Ok(())
     });

@@ -25,7 +25,7 @@ const PAGE: usize = 500;
 /// Command line of `history`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Kustomization or HelmRelease, as NAME or KIND/NAME; all by default
+    /// Kustomization, HelmRelease or Pipeline, as NAME or KIND/NAME; all by default
     #[arg(value_name = "OBJECT", default_value = "", hide_default_value = true)]
     object: String,
 
@@ -142,7 +142,7 @@ impl Question {
                 let known = kind::named(word).filter(|kind| delivers(kind));
                 let problem = || {
                     Failure::Usage(format!(
-                        "{word}: only Kustomizations and HelmReleases have a history"
+                        "{word}: only Kustomizations, HelmReleases and Pipelines have a history"
                     ))
                 };
                 Some(known.ok_or_else(problem)?)
@@ -211,7 +211,7 @@ impl Question {
 }
 
 fn delivers(kind: &Kind) -> bool {
-    matches!(kind.kind, "Kustomization" | "HelmRelease")
+    matches!(kind.kind, "Kustomization" | "HelmRelease" | "Pipeline")
 }
 
 /// What the objects still tell: the last few outcomes of each.

@@ -117,7 +117,7 @@ async fn step(
     let mut is_whole = true;
     for key in keys {
         let kind = key.kind();
-        if !kind.is_source() && !matches!(kind.kind, "Kustomization" | "HelmRelease") {
+        if !kind.is_source() && !matches!(kind.kind, "Kustomization" | "HelmRelease" | "Pipeline") {
             continue;
         }
         let Known::Whole(object) = picture.object(&key) else {

@@ -73,7 +73,7 @@ pub struct Delivery {
     pub id: String,
     /// Cluster of the object.
     pub cluster: String,
-    /// Kustomization or HelmRelease.
+    /// Kustomization, HelmRelease, or Pipeline, whose promotions are rows.
     pub kind: String,
     /// Namespace of the object.
     pub namespace: String,

@@ -73,7 +73,9 @@ pub type Groups = BTreeMap<String, Figures>;
 /// Computes the figures of rows that ended in a window, in any order.
 pub fn figures(rows: &[Delivery], (since, until): (Timestamp, Timestamp), by: &By) -> Groups {
     let mut objects: HashMap<(&str, &str, &str, &str), Vec<&Delivery>> = HashMap::new();
-    for row in rows.iter().filter(|row| since <= row.ended && row.ended < until) {
+    // What pipelines promote is delivered, and counted, by the applications.
+    let counts = |row: &&Delivery| row.kind != "Pipeline" && since <= row.ended && row.ended < until;
+    for row in rows.iter().filter(counts) {
         let key = (&*row.cluster, &*row.kind, &*row.namespace, &*row.name);
         objects.entry(key).or_default().push(row);
     }

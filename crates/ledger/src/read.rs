@@ -18,6 +18,8 @@ const MAX_REPORT: usize = 8192;
 const MAX_ENTRIES: usize = 16;
 /// Where a full history of a Kustomization ends.
 const FULL: usize = 5;
+/// Environments of a pipeline.
+const MAX_ENVIRONMENTS: usize = 50;
 const MAX_LABELS: usize = 32;
 /// A clock may be ahead of ours by so much.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
@@ -102,13 +104,14 @@ pub fn subject(cluster: &str, kind: &Kind, object: &Value, now: Timestamp) -> Op
     let (mut told, is_cut) = match kind.kind {
         "Kustomization" => of_kustomization(object),
         "HelmRelease" => of_release(object),
+        "Pipeline" => of_pipeline(object),
         _ => return None,
     };
     told.retain(|told| told.last <= now + AHEAD && told.first <= told.last);
     // Histories begin with the newest, and their times are whole seconds.
     told.reverse();
     told.sort_by_key(|told| told.last);
-    if let Some(newest) = told.last_mut() {
+    if let Some(newest) = told.last_mut().filter(|_| kind.kind != "Pipeline") {
         let ready = object::ready(object);
         // What is said now need not be of the newest outcome: it may be at work on the next one.
         if ready.reason == newest.reason || kind.kind == "HelmRelease" {
@@ -215,6 +218,63 @@ fn entry(entry: &Value) -> Option<Told> {
             .clamp(1, i64::from(u32::MAX)),
         changes: cut(metadata("windlass.dev/changes"), MAX_REPORT),
         causes: cut(metadata("windlass.dev/why"), MAX_REPORT),
+    })
+}
+
+/// The promotions that ended, of all environments.
+fn of_pipeline(object: &Value) -> (Vec<Told>, bool) {
+    let environments = object::list(object, "/status/environments").iter();
+    let entries = environments.take(MAX_ENVIRONMENTS).flat_map(|environment| {
+        let history = object::list(environment, "/history").iter();
+        history
+            .take(MAX_ENTRIES)
+            .filter_map(|entry| promotion(object, object::text(environment, "/name"), entry))
+    });
+    let mut told: Vec<Told> = entries.collect();
+    told.sort_by_key(|told| std::cmp::Reverse(told.last));
+    (told, false)
+}
+
+fn promotion(pipeline: &Value, environment: &str, entry: &Value) -> Option<Told> {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (outcome, reason) = match text("outcome") {
+        "Succeeded" => (Outcome::Succeeded, "PromotionSucceeded"),
+        _ => (Outcome::Failed, "PromotionFailed"),
+    };
+    let number = entry.get("release")?.as_u64()?;
+    let commit = cut(&one_line(text("commit")), MAX_TEXT);
+    let ended: Timestamp = text("ended").parse().ok()?;
+    let began = text("began").parse().unwrap_or(ended);
+    let targets = object::list(entry, "/targets").iter().filter_map(Value::as_str);
+    let mut message = targets.collect::<Vec<_>>().join(", ");
+    for (word, text) in [("asked for by ", text("asked")), ("", text("message"))] {
+        if !text.is_empty() {
+            message = format!("{message}: {word}{text}");
+        }
+    }
+    let mut releases = object::list(pipeline, "/status/releases").iter();
+    let release = releases.find(|release| release.get("number").and_then(Value::as_u64) == Some(number));
+    let values = release.and_then(|release| release.get("values")?.as_object());
+    let values = values.into_iter().flatten();
+    let values = values.filter_map(|(field, value)| Some(format!("{field} {}", value.as_str()?)));
+    Some(Told {
+        digest: commit.clone(),
+        outcome,
+        reason: reason.to_owned(),
+        message: cut(&one_line(&message), MAX_TEXT),
+        revision: cut(&one_line(&format!("{environment}: release {number}")), MAX_TEXT),
+        origin: commit,
+        first: ended,
+        last: ended,
+        took: ended.duration_since(began).max(SignedDuration::ZERO),
+        built: None,
+        applied: None,
+        total: 1,
+        changes: cut(
+            &values.map(|line| one_line(&line)).collect::<Vec<_>>().join("\n"),
+            MAX_REPORT,
+        ),
+        causes: String::new(),
     })
 }
 
@@ -452,5 +512,64 @@ mod tests {
         );
         assert_eq!(found.committed.unwrap().to_string(), "2026-11-25T09:00:00Z");
         assert_eq!(revision("here", kind, &json!({})), None);
+    }
+
+    #[test]
+    fn promotions_of_all_environments_are_told() {
+        let entry = |release: u64, commit: &str, ended: &str, more: Value| {
+            let mut entry = json!({"release": release, "targets": ["eu", "us"], "outcome": "Succeeded", "commit": commit,
+                "began": "2026-01-01T10:00:00Z", "ended": ended});
+            let more = more.as_object().cloned().unwrap();
+            entry.as_object_mut().unwrap().extend(more);
+            entry
+        };
+        let failed = json!({"outcome": "Failed", "asked": "ana: incident\n12", "message": "crash"});
+        let pipeline = json!({
+            "kind": "Pipeline", "metadata": {"name": "shop", "namespace": "team", "uid": "u"},
+            "status": {
+                "releases": [{"number": 2, "values": {"HelmRelease/shop: chart": "1.1.0", "Kustomization/shop: image a": "v2"}}],
+                "environments": [
+                    {"name": "dev"},
+                    {"name": "staging", "history": [entry(2, "abc", "2026-01-01T10:01:00Z", json!({})), json!("nonsense")]},
+                    {"name": "production", "history": [
+                        entry(1, "ccc", "2026-01-01T10:03:00Z", failed),
+                        entry(2, "bbb", "2026-01-01T10:02:00Z", json!({})),
+                        entry(3, "ddd", "2999-01-01T10:02:00Z", json!({})),
+                    ]},
+                ],
+            },
+        });
+        let kind = delivery_graph::kind::exact("Pipeline").unwrap();
+        let now = "2026-01-02T00:00:00Z".parse().unwrap();
+        let subject = subject("c", kind, &pipeline, now).unwrap();
+        let told: Vec<_> = subject
+            .told
+            .iter()
+            .map(|told| (&*told.revision, &*told.message, &*told.changes))
+            .collect();
+        let changes = "HelmRelease/shop: chart 1.1.0\nKustomization/shop: image a v2";
+        let expected = [
+            ("staging: release 2", "eu, us", changes),
+            ("production: release 2", "eu, us", changes),
+            (
+                "production: release 1",
+                "eu, us: asked for by ana: incident 12: crash",
+                "",
+            ),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(subject.told[2].outcome, Outcome::Failed);
+
+        // Folded twice it is the same.
+        let rows: Vec<_> = crate::fold::fold(&[], &subject)
+            .into_iter()
+            .map(|change| match change {
+                crate::fold::Change::Insert(row) | crate::fold::Change::Move(row) => *row,
+            })
+            .collect();
+        assert_eq!(rows.len(), 3);
+        assert_eq!(rows[0].began.to_string(), "2026-01-01T10:00:00Z");
+        let newest_first: Vec<_> = rows.into_iter().rev().collect();
+        assert_eq!(crate::fold::fold(&newest_first, &subject), []);
     }
 }

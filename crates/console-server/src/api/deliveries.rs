@@ -37,7 +37,7 @@ const USUAL_WINDOW: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub struct Parameters {
     /// Clusters, separated by commas.
     cluster: String,
-    /// Kustomization or HelmRelease, also as `ks` or `hr`.
+    /// Kustomization, HelmRelease or Pipeline, also as `ks` or `hr`.
     kind: String,
     /// Namespaces, separated by commas.
     namespace: String,
