@@ -14,7 +14,7 @@ use testkit::controller::ControllerOptions;
 use testkit::git::Change;
 use testkit::message_sink::Call;
 use testkit::registry::Artifact;
-use testkit::{Controller, GitServer, MessageSink, Registry, objects, wait_for};
+use testkit::{Controller, GitServer, MessageSink, Registry, objects, wait_for, wait_until_gone};
 
 use crate::cluster::{Cluster, NAMESPACE, PATIENCE};
 
@@ -150,7 +150,7 @@ async fn images_become_commits_with_the_roles_of_the_chart() {
 async fn a_pipeline_promotes_with_the_roles_of_the_chart() {
     let cluster = Cluster::start().await;
     cluster
-        .install(&["--set", "pipelines.enabled=true"])
+        .install(&["--set", "pipelines.enabled=true,pipelines.weave=true"])
         .await
         .unwrap();
     let accounts = Accounts::new(&cluster).unwrap();
@@ -185,7 +185,7 @@ async fn a_pipeline_promotes_with_the_roles_of_the_chart() {
     }
 
     let kubeconfig = accounts.kubeconfig("pipeline-controller").await.unwrap();
-    let options = accounts.in_our_namespace(&["--enable-leader-election"]);
+    let options = accounts.in_our_namespace(&["--enable-leader-election", "--weave-pipelines"]);
     let _pipelines = Controller::start_pipeline(&kubeconfig, options).await.unwrap();
     let pipelines = objects::api(
         &cluster.client,
@@ -198,6 +198,44 @@ async fn a_pipeline_promotes_with_the_roles_of_the_chart() {
     wait_for(&pipelines, "shop", is_pushed, PATIENCE).await.unwrap();
     let written = repository.git(&["show", "main:apps/shop.yaml"]).unwrap();
     assert!(written.contains("1.1.0"), "{written}");
+
+    // What is made of a pipeline of Weave GitOps, and unmade.
+    let strategy = json!({"type": "gitea", "url": "https://git.example.com/a/b", "baseBranch": "main", "secretRef": {"name": "a"}});
+    let mut old = json!({
+        "apiVersion": "pipelines.weave.works/v1alpha1", "kind": "Pipeline",
+        "metadata": {"name": "old", "namespace": TENANT},
+        "spec": {
+            "appRef": {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "shop"},
+            "environments": [
+                {"name": "dev", "targets": [{"namespace": TENANT}]},
+                {"name": "production", "targets": [{"namespace": "default"}]},
+            ],
+            "promotion": {"manual": true, "strategy": {"pull-request": strategy}},
+        },
+    });
+    objects::apply(&cluster.client, &old).await.unwrap();
+    let (theirs, name) = objects::api_of(&cluster.client, &old).unwrap();
+    let is_shown = |found: &DynamicObject| objects::condition(found, "Ready").is_some();
+    wait_for(&theirs, &name, is_shown, PATIENCE).await.unwrap();
+    let repositories = objects::api(
+        &cluster.client,
+        "source.toolkit.fluxcd.io/v1",
+        "GitRepository",
+        TENANT,
+    );
+    let policies = objects::api(
+        &cluster.client,
+        "delivery.windlass.dev/v1alpha1",
+        "ChangePolicy",
+        TENANT,
+    );
+    assert!(repositories.get_opt("old").await.unwrap().is_some());
+    assert!(policies.get_opt("old").await.unwrap().is_some());
+    old["spec"]["environments"].as_array_mut().unwrap().pop();
+    objects::apply(&cluster.client, &old).await.unwrap();
+    for made in [&repositories, &policies] {
+        wait_until_gone(made, "old", PATIENCE).await.unwrap();
+    }
 }
 
 /// The console watches, asks for reviews, and reads what names further clusters: nothing of the tenants' Secrets.
