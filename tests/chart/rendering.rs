@@ -48,6 +48,7 @@ const VALUES: [&[&str]; 11] = [
         "pipelines.enabled=true",
         "pipelines.replicas=2",
         "pipelines.weave=true",
+        "pipelines.gateHosts={prometheus.monitoring,*.example.com}",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
         "monitoring.serviceMonitor.create=true",

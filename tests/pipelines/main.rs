@@ -6,12 +6,12 @@
 mod clusters;
 mod commands;
 mod decisions;
+mod gates;
 mod kill;
 mod promotion;
 mod proposals;
 mod rollbacks;
 mod sources;
-
 mod tenants;
 mod weave;
 mod world;

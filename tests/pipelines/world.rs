@@ -47,6 +47,7 @@ impl World {
             flags: vec![
                 format!("--watch-label-selector=!{KILLED}"),
                 "--weave-pipelines".to_owned(),
+                "--gate-hosts=127.0.0.1".to_owned(),
             ],
             ..ControllerOptions::default()
         };

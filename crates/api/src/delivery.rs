@@ -8,9 +8,9 @@ pub use change_policy::{
     MergeSpec, PullRequestSpec, Window,
 };
 pub use pipeline::{
-    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateJob,
-    GateObject, OnFailure, Pipeline, PipelineSpec, PipelineStatus, PromotionOutcome, PromotionRecord,
-    Release, Rollback, Rollout, Target, TargetChange, TargetStatus,
+    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateHttp,
+    GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline, PipelineSpec, PipelineStatus,
+    PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target, TargetChange, TargetStatus,
 };
 
 /// This group.

@@ -34,6 +34,8 @@ pub(crate) struct Context {
     /// What service accounts may read.
     pub(crate) reviews: Reviews,
     pub(crate) clients: http::Clients,
+    /// Hosts that gates may ask.
+    pub(crate) gate_hosts: Vec<String>,
     pub(crate) identities: Identities,
     pub(crate) ssh_algorithms: Algorithms,
     pub(crate) workshop: Workshop,

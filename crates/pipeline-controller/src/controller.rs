@@ -102,6 +102,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         queue,
         reviews: Reviews::for_users(kit.client.clone()),
         clients: transport::http::Clients::default(),
+        gate_hosts: flags.gate_hosts.clone(),
         identities: identities.locked(flags.common.acl.no_cross_namespace_refs),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
         workshop: Workshop {
@@ -199,7 +200,8 @@ async fn weave_pipelines(
         };
         let workers = weave.queue.run(concurrent.into(), token, handler);
         workers.await;
-        std::future::pending().await // the end of the process is the other queue's
+        // The end of the process is the other queue's.
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = feed(pipelines, &weave.queue) => {}

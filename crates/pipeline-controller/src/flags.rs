@@ -22,6 +22,10 @@ pub struct Flags {
     /// Maximum number of Pipelines that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
+    /// Hosts that HTTP and Prometheus gates may ask, separated by commas: names, or their ends, such as *.example.com. Without any, these
+    /// gates stay closed.
+    #[arg(long, value_delimiter = ',', value_name = "HOSTS")]
+    pub gate_hosts: Vec<String>,
     /// Serve Pipelines of pipelines.weave.works and GitopsClusters of gitops.weave.works, whose definitions must be installed.
     #[arg(long)]
     pub weave_pipelines: bool,

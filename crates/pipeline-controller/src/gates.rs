@@ -1,9 +1,11 @@
-//! What else than time and people keeps a release out: the windows of ChangePolicies, expressions over objects, and Jobs.
+//! What else than time and people keeps a release out: the windows of ChangePolicies, expressions over objects and answers of servers,
+//! and Jobs.
 //!
 //! Looked at only for environments that a release could enter now, or whose changes are on their way. Objects are read, and Jobs
-//! made, as the pipeline's ServiceAccount. What cannot be read or evaluated is closed, and says so.
+//! made, as the pipeline's ServiceAccount; servers are those that the operator lists. What cannot be read or evaluated is closed, and says so.
 
 mod job;
+mod remote;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -129,36 +131,72 @@ async fn evaluate(
             .clone()
             .unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
     };
-    let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
-    if let Some(job) = &gate.job {
-        let running = job::run(job, gate, pipeline, (environment, release), client);
-        return tokio::time::timeout(TIMEOUT, running)
-            .await
-            .unwrap_or_else(|_| Err(LATE.to_owned()));
-    }
-    let (Some(named), Some(expr)) = (&gate.object, &gate.expr) else {
-        return Err("it has neither an expression over an object nor a job".to_owned());
+    let told = told(pipeline, environment, release);
+    let place = (account.namespace.as_str(), context);
+    let (subject, mut variables) = match gate {
+        Gate { job: Some(job), .. } => {
+            let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
+            let running = job::run(job, gate, pipeline, (environment, release), client);
+            return tokio::time::timeout(TIMEOUT, running)
+                .await
+                .unwrap_or_else(|_| Err(LATE.to_owned()));
+        }
+        Gate {
+            http: Some(server), ..
+        } => {
+            let (asked, response) = remote::http(server, gate.expr.is_some(), &told, place).await?;
+            (asked, json!({"response": response}))
+        }
+        Gate {
+            prometheus: Some(query),
+            ..
+        } => {
+            let (asked, value, result) = remote::prometheus(query, place).await?;
+            (asked, json!({"value": value, "result": result}))
+        }
+        Gate {
+            object: Some(named), ..
+        } => {
+            let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
+            let subject = format!("{}/{}", named.kind, named.name);
+            let reading = tokio::time::timeout(TIMEOUT, read(named, &account.namespace, client));
+            let object = reading.await.unwrap_or_else(|_| Err(LATE.to_owned()));
+            let object = object.map_err(|problem| format!("{subject}: {problem}"))?;
+            (subject, json!({"object": object}))
+        }
+        _ => return Err("it says nothing to look at".to_owned()),
     };
-    let expression = Expression::parse_with_variables(expr, &["object", "release", "environment"]);
+    let Some(expr) = &gate.expr else {
+        return match gate.http {
+            Some(_) => Ok(()), // a good answer is enough
+            None => Err("it has no expression".to_owned()),
+        };
+    };
+    if let (Some(variables), Value::Object(told)) = (variables.as_object_mut(), told) {
+        variables.extend(told);
+    }
+    let names: Vec<&str> = variables
+        .as_object()
+        .into_iter()
+        .flat_map(|all| all.keys())
+        .map(String::as_str)
+        .collect();
+    let expression = Expression::parse_with_variables(expr, &names);
     let expression = expression.map_err(|error| error_chain::chain(&error))?;
-    let GateObject { kind, name, .. } = named;
-    let reading = tokio::time::timeout(TIMEOUT, read(named, &account.namespace, client));
-    let object = reading.await.unwrap_or_else(|_| Err(LATE.to_owned()));
-    let object = object.map_err(|problem| format!("{kind}/{name}: {problem}"))?;
-    let variables = variables(&object, environment, release);
     // A stack of its own, and a bounded number of steps: it takes milliseconds at most.
     let answer = tokio::task::spawn_blocking(move || expression.evaluate_boolean(&variables)).await;
     match answer {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(format!("{kind}/{name} does not fulfil it yet")),
-        Ok(Err(error)) => Err(format!("{kind}/{name}: {}", error_chain::chain(&error))),
+        Ok(Ok(false)) => Err(format!("{subject} does not fulfil it yet")),
+        Ok(Err(error)) => Err(format!("{subject}: {}", error_chain::chain(&error))),
         Err(_) => Err("it was not evaluated".to_owned()),
     }
 }
 
-fn variables(object: &Value, environment: &str, release: &Release) -> Value {
+/// What a gate knows beside what it looks at.
+fn told(pipeline: &Pipeline, environment: &str, release: &Release) -> Value {
     json!({
-        "object": object,
+        "pipeline": {"namespace": pipeline.namespace(), "name": pipeline.name_any()},
         "environment": environment,
         "release": {"number": release.number, "digest": release.digest, "values": release.values},
     })

@@ -20,14 +20,10 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
                 environment.name, twice[0]
             ));
         }
-        let mut gates = environment.gates.iter();
-        let has_two_ways = |gate: &&Gate| match (&gate.object, &gate.expr, &gate.job) {
-            (Some(_), Some(_), None) | (None, None, Some(_)) => false,
-            (_, _, _) => true,
-        };
-        if let Some(gate) = gates.find(has_two_ways) {
+        if let Some(gate) = environment.gates.iter().find(|gate| !has_one_way(gate)) {
             return Some(format!(
-                "gate '{}' of environment '{}' must have either object and expr, or job",
+                "gate '{}' of environment '{}' must have one of object, http, prometheus and job; expr is required with object and \
+                 prometheus, and excluded by job",
                 gate.name, environment.name
             ));
         }
@@ -41,6 +37,24 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
     }
     let circle = circle(spec)?;
     Some(format!("environments need each other: {}", circle.join(", ")))
+}
+
+/// Returns whether a gate says, in one way, when it is open.
+fn has_one_way(gate: &Gate) -> bool {
+    let Gate {
+        object,
+        http,
+        prometheus,
+        job,
+        expr,
+        ..
+    } = gate;
+    match (object, http, prometheus, job) {
+        (Some(_), None, None, None) | (None, None, Some(_), None) => expr.is_some(),
+        (None, Some(_), None, None) => true,
+        (None, None, None, Some(_)) => expr.is_none(),
+        (_, _, _, _) => false,
+    }
 }
 
 /// Returns the environments that need each other in a circle, in order; None if there are none.
@@ -124,12 +138,25 @@ mod tests {
             gates(json!({"name": "g", "object": object, "expr": "true"})),
             None
         );
-        assert_eq!(gates(json!({"name": "g", "job": {"spec": {}}})), None);
-        let said = "gate 'g' of environment 'a' must have either object and expr, or job";
+        let server = json!({"url": "https://h"});
+        let query = json!({"address": "https://p", "query": "up"});
+        for gate in [
+            json!({"name": "g", "job": {"spec": {}}}),
+            json!({"name": "g", "http": server}),
+            json!({"name": "g", "http": server, "expr": "true"}),
+            json!({"name": "g", "prometheus": query, "expr": "true"}),
+        ] {
+            assert_eq!(gates(gate), None);
+        }
+        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus and job; expr is required with object and \
+                    prometheus, and excluded by job";
         for gate in [
             json!({"name": "g"}),
             json!({"name": "g", "object": object}),
             json!({"name": "g", "expr": "true", "job": {"spec": {}}}),
+            json!({"name": "g", "prometheus": query}),
+            json!({"name": "g", "http": server, "prometheus": query, "expr": "true"}),
+            json!({"name": "g", "object": object, "http": server, "expr": "true"}),
         ] {
             assert_eq!(gates(gate).unwrap(), said);
         }

@@ -67,6 +67,11 @@ impl Prometheus {
         })
     }
 
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// Calls its API and returns the `data` of the answer.
     pub async fn get(&self, path: &str) -> Result<Value> {
         self.process.check_running()?;

@@ -249,8 +249,8 @@ impl Target {
     }
 }
 
-/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts, or a Job that has to succeed. What
-/// cannot be read keeps the gate closed.
+/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts, over the answer of an HTTP server, or
+/// over a query of Prometheus; or a Job that has to succeed. What cannot be read keeps the gate closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// Its name, for messages.
@@ -261,14 +261,71 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<GateObject>,
 
-    /// CEL expression that must be true, over `object`, `release` (number, digest, values) and `environment` (its name).
+    /// The HTTP server that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<GateHttp>,
+
+    /// The query of Prometheus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prometheus: Option<GatePrometheus>,
+
+    /// CEL expression that must be true. It has `object`; or `response` (status, body) of an HTTP server; or `value`, the number that
+    /// Prometheus gives, and `result`, all series with their `labels` and `value`; and always `release` (number, digest, values),
+    /// `environment` (its name) and `pipeline` (namespace, name). Without one, an HTTP server must answer with a status from 200 to 299.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
     pub expr: Option<String>,
 
-    /// Job that is made for each release, and must succeed. It excludes `object` and `expr`.
+    /// Job that is made for each release, and must succeed. It excludes all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<GateJob>,
+}
+
+/// A request to an HTTP server. Its host must be one that the controller may ask (`--gate-hosts`). Redirects are not followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GateHttp {
+    /// The URL.
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://.*$"))]
+    pub url: String,
+
+    /// The method. POST sends the pipeline, the environment and the release as JSON, each time that the gate is looked at. Defaults to
+    /// GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "GET"))]
+    pub method: Option<GateMethod>,
+
+    /// Secret in the namespace of the pipeline with `username` and `password` or `bearerToken`, and `ca.crt`, `tls.crt` and `tls.key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalObjectReference>,
+}
+
+/// Method of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum GateMethod {
+    /// GET.
+    #[default]
+    Get,
+    /// POST.
+    Post,
+}
+
+/// A query of Prometheus, or of what has its API. Its host must be one that the controller may ask (`--gate-hosts`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GatePrometheus {
+    /// Address of Prometheus, such as `https://prometheus.example.com`.
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://.*$"))]
+    pub address: String,
+
+    /// The query, in PromQL.
+    #[schemars(length(min = 1, max = 10000))]
+    pub query: String,
+
+    /// Secret in the namespace of the pipeline, as that of `http`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalObjectReference>,
 }
 
 /// A Job, made in the namespace of the pipeline as its ServiceAccount.
