@@ -13,6 +13,7 @@
 mod cluster;
 mod command;
 mod containers;
+mod decisions;
 mod from_flux;
 mod images;
 mod install;

@@ -35,8 +35,7 @@ pub struct Arrival {
 
 /// Returns which changes ended between two looks. Targets that arrived by the same commit are one.
 pub fn arrivals(before: &PipelineStatus, now: &PipelineStatus) -> Vec<Arrival> {
-    type Key<'a> = (&'a str, u64, &'a str, Option<&'a str>);
-    let mut all: BTreeMap<Key<'_>, (Vec<String>, Option<Time>, Option<Time>)> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, u64, &str, Option<&str>), Arrival> = BTreeMap::new();
     for environment in &before.environments {
         let Some(next) = now.environments.iter().find(|one| one.name == environment.name) else {
             continue;
@@ -48,33 +47,27 @@ pub fn arrivals(before: &PipelineStatus, now: &PipelineStatus) -> Vec<Arrival> {
             let (Some((change, commit)), Some(next)) = (change, next) else {
                 continue;
             };
-            let release = change.release;
             if next.change.is_some() {
                 continue;
             }
+            let release = change.release;
             let has_arrived = next.ready && next.release == Some(release);
             let problem = (!has_arrived).then(|| next.message.as_deref().unwrap_or("it is not there"));
-            let (targets, began, asked) = all
+            let arrival = all
                 .entry((&environment.name, release, commit, problem))
-                .or_default();
-            targets.push(next.name.clone());
-            *began = began.take().or_else(|| change.at.clone());
-            *asked = asked.take().or_else(|| change.asked.clone());
+                .or_insert_with(|| Arrival {
+                    environment: environment.name.clone(),
+                    release,
+                    commit: commit.to_owned(),
+                    targets: Vec::new(),
+                    problem: problem.map(str::to_owned),
+                    began: change.at.clone(),
+                    asked: change.asked.clone(),
+                });
+            arrival.targets.push(next.name.clone());
         }
     }
-    let all = all.into_iter();
-    all.map(
-        |((environment, release, commit, problem), (targets, began, asked))| Arrival {
-            environment: environment.to_owned(),
-            release,
-            commit: commit.to_owned(),
-            targets,
-            problem: problem.map(str::to_owned),
-            began,
-            asked,
-        },
-    )
-    .collect()
+    all.into_values().collect()
 }
 
 /// Adds what ended to the histories of the environments. Targets to which one commit came one after another share an entry.

@@ -53,6 +53,7 @@ static FILES: &[(&str, &[u8])] = files![
     "templates/_names.tpl",
     "templates/_roles.tpl",
     "templates/accounts.yaml",
+    "templates/admission.yaml",
     "templates/apply.yaml",
     "templates/console.yaml",
     "templates/crds.yaml",
