@@ -83,6 +83,10 @@ test("a person is asked to approve, does it by keyboard, and sees the release ar
   assert.deepEqual((await cells.allInnerTexts()).map((text) => text.split("\n")[0]), ["Here", "Here", "Waits"]);
   assert.match(await cells.nth(2).innerText(), /release 2: approval 0 of 1/);
   await page.screenshot({ path: `${PICTURES}pipeline-waits.png`, fullPage: true });
+  // What they agree to, in the files of the repository.
+  await page.locator("#compared a.button").click();
+  await page.locator("#compared details.diff").first().waitFor({ timeout: 20000 });
+  assert.match(await page.locator("#compared").innerText(), /release 2 in production[^]*2\.3\.0[^]*2\.4\.0/);
   await page.locator("button[value=approve]").first().press("Enter");
   // The page is sent the board as it changes: no one reloads it.
   await page.waitForFunction(() => {
@@ -108,6 +112,8 @@ test("an environment goes back from the page, and what it had is held", async ()
   await page.locator("#board tbody tr").nth(1).locator("td").nth(2).getByText("Here").waitFor({ timeout: 30000 });
   await page.locator("#board tbody tr").first().locator("td").nth(2).getByText("Taken back").waitFor({ timeout: 30000 });
   await open(page, "/objects/eu/Pipeline/shop/checkout");
+  await page.locator("#history tr", { hasText: "production: release 2" }).first().waitFor();
+  await page.locator("#history tr", { hasText: /production: release 1.*asked for by operator: carts are empty/s }).waitFor({ timeout: 30000 });
   assert.match(await page.locator("#history").innerText(), /operator\s+rollback[^]*production goes back to release 1[^]*carts are empty/);
   await page.done();
 });

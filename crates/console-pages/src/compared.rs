@@ -23,14 +23,17 @@ pub struct Compared<'a> {
 /// Shows it.
 pub fn show(view: &View, row: &Row, compared: &Compared<'_>) -> Shown {
     let texts = view.texts;
+    let has_revisions = !compared.applied.is_empty() || !compared.desired.is_empty();
     let main = html! {
         h1 { (element::name(row)) " " (element::place(row)) }
         section #compared {
-            h2 { (texts.differences) }
+            h2 { @if row.kind == "Pipeline" { (texts.next_releases) } @else { (texts.differences) } }
             @if !compared.reason.is_empty() { p.why { (compared.reason) } }
-            p {
-                (texts.applied) " " (element::revision(compared.applied)) " → "
-                (texts.in_source) " " (element::revision(compared.desired))
+            @if has_revisions {
+                p {
+                    (texts.applied) " " (element::revision(compared.applied)) " → "
+                    (texts.in_source) " " (element::revision(compared.desired))
+                }
             }
             @if compared.objects.is_empty() { p { (texts.no_differences) } }
             @for object in compared.objects { (changed(object)) }

@@ -104,6 +104,7 @@ fn line(view: &View, row: &Delivery, has_objects: bool) -> Markup {
         Outcome::Failed => ("failed", texts.failed),
         Outcome::Gap => ("unknown", texts.unknown),
     };
+    let is_promotion = row.kind == "Pipeline";
     let commit = match row.origin.is_empty() {
         true => &row.revision,
         false => &row.origin,
@@ -118,7 +119,13 @@ fn line(view: &View, row: &Delivery, has_objects: bool) -> Markup {
                     span.place { (row.kind) " · " (row.namespace) " · " (row.cluster) }
                 }
             }
-            td { (element::revision(commit)) @if !row.subject.is_empty() { p.why { (row.subject) } } }
+            td {
+                // Which release went where, and who asked for it.
+                @if is_promotion { (row.revision) " " }
+                (element::revision(commit))
+                @if is_promotion && row.outcome == Outcome::Succeeded { p.why { (row.message) } }
+                @if !row.subject.is_empty() { p.why { (row.subject) } }
+            }
             td { (row.author) }
             td.short { (element::duration(row.ended.duration_since(row.began).as_secs())) }
         }

@@ -138,6 +138,8 @@ texts! {
     from: "From", "Von";
     to: "To", "Nach";
     side_hint: "CLUSTER/KIND/NAMESPACE/NAME, or …@REVISION of a release", "CLUSTER/KIND/NAMESPACE/NAME, oder …@REVISION eines Releases";
+    next_releases: "Next releases", "Nächste Releases";
+    show_next_releases: "Show what they would change in files", "Zeigen, was sie in Dateien ändern";
     show_differences: "Compare with what is applied now", "Mit dem Ist-Stand vergleichen";
     no_differences: "There are no differences.", "Es gibt keine Unterschiede.";
     raw: "Object", "Objekt";

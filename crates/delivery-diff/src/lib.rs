@@ -42,7 +42,7 @@ pub use artifact_files::ArtifactFiles;
 pub use content::{Content, Nothing};
 pub use desired::Desired;
 pub use follow::all as compare;
-pub use promoted::{Promoted, promoted};
+pub use promoted::{Promoted, Value as PromotedValue, promoted};
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};
 pub use source::source_of;

@@ -7,7 +7,7 @@ use kustomize_build::{FileKind, FileSystem};
 use manifest::ObjectId;
 use promotion::manifests::Wanted;
 use promotion::values::{Fields, fields, reference};
-use serde_json::Value;
+use serde_json::Value as Object;
 use yaml_setters::{MAX_FILE, is_yaml};
 
 use crate::archive::Archives;
@@ -28,8 +28,25 @@ pub struct Promoted {
     pub place: String,
     /// Files that would change: path, content now, content then.
     pub files: Vec<(String, String, String)>,
+    /// Values that would change in them.
+    pub values: Vec<Value>,
     /// Why nothing, or not everything, would be changed.
     pub problem: Option<String>,
+}
+
+/// A value in a file that would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// The file and the line.
+    pub file: String,
+    /// Kind, namespace and name of the object.
+    pub object: String,
+    /// What it is, such as `chart` or `image ghcr.io/shop/web`; the name of a marker, where there is one.
+    pub field: String,
+    /// As it is.
+    pub old: String,
+    /// As it would be.
+    pub new: String,
 }
 
 /// Finds out what a release would change in an environment, with the newest artifact of what delivers each target.
@@ -118,6 +135,16 @@ impl Looking<'_> {
             let mut contents = Vec::new();
             collect(&files, &path, &part, &mut contents, 0);
             let edited = part.edit(&path, &contents).map_err(|error| error.to_string())?;
+            found.values.extend(edited.changes.iter().map(|(file, change)| {
+                let object = &change.object;
+                Value {
+                    file: format!("{file}:{}", change.line),
+                    object: format!("{}/{}/{}", object.kind, object.namespace, object.name),
+                    field: change.setter.clone(),
+                    old: change.old.clone(),
+                    new: change.new.clone(),
+                }
+            }));
             for (file, then) in edited.contents {
                 let now = contents.iter().find(|(known, _)| *known == file);
                 let now = now.map_or(String::new(), |(_, now)| {
@@ -130,7 +157,7 @@ impl Looking<'_> {
         Ok(())
     }
 
-    async fn need(&self, id: &ObjectId) -> Result<Value, String> {
+    async fn need(&self, id: &ObjectId) -> Result<Object, String> {
         let found = self.reader.get(id).await?;
         found.ok_or_else(|| format!("{id} does not exist"))
     }
@@ -165,7 +192,7 @@ fn id(kind: &str, namespace: &str, name: &str) -> Result<ObjectId, String> {
 }
 
 /// What an application has that could move.
-fn fields_of(app: &AppReference, object: &Value) -> Fields {
+fn fields_of(app: &AppReference, object: &Object) -> Fields {
     match app.kind {
         AppKind::HelmRelease | AppKind::Kustomization => fields(&object["spec"]),
         AppKind::OCIRepository | AppKind::GitRepository => {

@@ -1,10 +1,11 @@
-//! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference; `/api/v1/diff`: beside what
-//! another one wants.
+//! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference, or what the next releases of a
+//! pipeline would change in files; `/api/v1/diff`: beside what another one wants.
 //!
 //! It is asked as the caller, by dry runs: the API server decides what they may read and compare.
 
 use std::time::Duration;
 
+use api::delivery::{Environment, Pipeline, Release};
 use axum::Json;
 use axum::extract::Path;
 use axum::extract::Query;
@@ -12,12 +13,14 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use delivery_diff::{
     Archives, ArtifactFiles, Content, Desired, Entry, Nothing, Reader, Section, Subject, Summary, World,
-    source_of,
+    promoted, source_of,
 };
 use delivery_graph::object::{self, text};
 use fleet::picture::Known;
 use fleet::row::Key;
+use jiff::Timestamp;
 use manifest::ObjectId;
+use promotion::board::{Cell, State, board};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -65,7 +68,8 @@ pub struct Difference {
     pub notes: Vec<String>,
 }
 
-/// What a Kustomization or HelmRelease would apply now, beside what is there. Nothing is written.
+/// What a Kustomization or HelmRelease would apply now, beside what is there; of a Pipeline, what the releases that its environments wait
+/// for would change in files. Nothing is written.
 ///
 /// You need what an apply needs: `get` on the object, its source and what its variables or values are from, and `get` and `patch` on
 /// what it applies; what you may not compare is named.
@@ -75,7 +79,7 @@ pub struct Difference {
     tag = "objects",
     params(
         Parameters,
-        ("cluster", description = "Cluster"), ("kind", description = "Kustomization or HelmRelease"),
+        ("cluster", description = "Cluster"), ("kind", description = "Kustomization, HelmRelease or Pipeline"),
         ("namespace", description = "Namespace"), ("name", description = "Name"),
     ),
     responses(
@@ -107,8 +111,11 @@ pub async fn difference(
     object: Value,
     full: bool,
 ) -> Result<Difference, Problem> {
-    check_kind(key)?;
     let sight = &signed.sight;
+    if key.kind().kind == "Pipeline" {
+        return releases(sight, key, object).await;
+    }
+    check_kind(key)?;
     let (client, archives) = sight.as_the_caller(&key.cluster)?;
     let (desired, applied) = (
         desired(sight, key, &object).await?,
@@ -131,6 +138,64 @@ pub async fn difference(
         objects: section.objects.iter().map(|entry| shown(entry, full)).collect(),
         notes: section.notes,
     })
+}
+
+/// What the releases that the environments of a pipeline wait for would change in files.
+async fn releases(sight: &Sight, key: &Key, object: Value) -> Result<Difference, Problem> {
+    let unreadable = |error| Problem::new(StatusCode::CONFLICT, format!("it cannot be read: {error}"));
+    let pipeline: Pipeline = serde_json::from_value(object).map_err(unreadable)?;
+    let (client, archives) = sight.as_the_caller(&key.cluster)?;
+    let comparing = one_at_a_time(sight, move || async move {
+        let (reader, mut objects, mut notes) = (Reader::new(client), Vec::new(), Vec::new());
+        for (environment, release) in waiting(&pipeline) {
+            let place = (environment, release);
+            for target in promoted(&reader, &archives, &pipeline, place).await {
+                let where_ = format!(
+                    "release {} in {} ({})",
+                    release.number, environment.name, target.target
+                );
+                match target.problem {
+                    Some(problem) => notes.push(format!("{where_}: {problem}")),
+                    None if target.values.is_empty() => notes.push(format!("{where_}: no file changes")),
+                    None => {}
+                }
+                let shown = target.values.iter().map(|value| {
+                    json!({
+                        "object": value.object, "action": "changed", "file": value.file, "message": where_,
+                        "fields": [{"path": value.field, "old": value.old, "new": value.new}],
+                    })
+                });
+                objects.extend(shown);
+            }
+        }
+        (objects, notes)
+    });
+    let (objects, notes) = comparing.await?;
+    Ok(Difference {
+        desired: String::new(),
+        applied: String::new(),
+        reason: String::new(),
+        summary: Summary {
+            changed: objects.len(),
+            ..Summary::default()
+        },
+        objects,
+        notes,
+    })
+}
+
+/// The environments of a pipeline that a release waits to enter.
+fn waiting(pipeline: &Pipeline) -> Vec<(&Environment, &Release)> {
+    let board = board(pipeline, Timestamp::now());
+    let status = pipeline.status.as_ref();
+    let known = |number: u64| status?.releases.iter().find(|known| known.number == number);
+    let environments = pipeline.spec.environments.iter().enumerate();
+    let waiting = environments.filter_map(|(at, environment)| {
+        let is_next = |cells: &[Cell]| cells.get(at).is_some_and(|cell| cell.state == State::Waiting);
+        let row = board.rows.iter().find(|row| is_next(&row.cells))?;
+        Some((environment, known(row.release.number)?))
+    });
+    waiting.collect()
 }
 
 /// Runs one comparison at a time, off the async threads: builds take processor time, and rendering futures are not `Send`.

@@ -83,7 +83,7 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
         past = Some(ledger.deliveries(&scopes, &filter).await?);
         actions = ledger.actions(&scopes, &filter, None).await?;
     }
-    let delivers = tree::has_inventory(&id.kind);
+    let is_recorded = tree::has_inventory(&id.kind) || id.kind == "Pipeline";
     Ok(shown::show(
         view,
         &Object {
@@ -95,7 +95,7 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
             others: &others,
             running: &running,
             // Only these are recorded.
-            deliveries: past.as_deref().filter(|_| delivers),
+            deliveries: past.as_deref().filter(|_| is_recorded),
             actions: &actions,
             verbs: &verbs,
             is_asked_as_reader: matches!(sight.console.actions, Mode::Own | Mode::Impersonated),
