@@ -169,6 +169,54 @@ fn a_gate_asks_prometheus() {
     });
 }
 
+/// What a server says after the release is there: it counts as failed, and goes back.
+#[test]
+fn a_check_that_turns_bad_has_a_release_go_back() {
+    play("check", async |scene| {
+        let gated = Gated::new(&scene).await?;
+        let server = HelmRepository::start().await?;
+        let set = |errors: f64| {
+            let text = json!({"errors": errors}).to_string();
+            server.set_file("errors.json", Some(text.into_bytes()));
+        };
+        set(0.0);
+        let url = format!("{}/errors.json", server.url().trim_end_matches('/'));
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": gated.dev}]},
+            {"name": "production", "targets": [{"namespace": gated.production}], "rollout": {"rollbackWithin": "10m"},
+                "checks": [{"name": "errors", "http": {"url": url}, "expr": "response.body.errors < 0.5"}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        gated.deploy().await?;
+        gated.opens().await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+
+        // One that does not answer is no failure.
+        server.set_failing(Some(503));
+        let message = "/status/environments/1/targets/0/message";
+        let said = |wanted: &'static str| {
+            move |pipeline: &kube::api::DynamicObject| objects::text(pipeline, message).starts_with(wanted)
+        };
+        scene.wait(said("check errors: ")).await?;
+        let pipeline = scene.wait(|_| true).await?;
+        ensure!(release_of(&pipeline, 1) == Some(2));
+        server.set_failing(None);
+        let is_well = |pipeline: &kube::api::DynamicObject| objects::text(pipeline, message).is_empty();
+        scene.wait(is_well).await?;
+
+        set(0.9);
+        let kind = (KUSTOMIZE, "Kustomization");
+        scene
+            .has(kind, &gated.production, "/spec/images/0/newTag", "v1")
+            .await?;
+        let pipeline = scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let log = gated.repository.git(&["log", "-1", "--format=%B", "main"])?;
+        ensure!(log.contains("Asked for by the failure of release 2"), "{log}");
+        ensure!(release_of(&pipeline, 0) == Some(2), "the others stay as they are");
+        Ok(())
+    });
+}
+
 /// A gate that says two things, or nothing, stops the pipeline, and says so.
 #[test]
 fn a_gate_says_one_thing() {

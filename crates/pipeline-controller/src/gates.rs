@@ -23,12 +23,17 @@ use promotion::decisions::Decisions;
 use promotion::plan::{Situation, Wait, candidates};
 use serde_json::{Value, json};
 
+use tokio::time::Instant;
+
 use crate::context::Context;
 use crate::observe::DEFAULT_ACCOUNT;
 use crate::proposal;
 
 /// How long an object may take to be read.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long all gates of a pipeline may take: others wait for the worker.
+pub(crate) const ALL_TIMEOUT: Duration = Duration::from_secs(30);
+const LATE_GATES: &str = "it was not looked at: all gates together took too long";
 const LATE: &str = "the API server did not answer in time";
 /// Characters of a problem that are shown.
 const MAX_PROBLEM: usize = 300;
@@ -67,6 +72,7 @@ impl Gates {
             now: Timestamp::now(),
         });
         let mut gates = Self::default();
+        let deadline = Instant::now() + ALL_TIMEOUT;
         let environments = spec.environments.iter().zip(&status.environments);
         for ((environment, seen), candidate) in environments.zip(candidates) {
             let changing = seen.targets.iter().filter_map(|target| target.change.as_ref());
@@ -83,12 +89,10 @@ impl Gates {
                 .into_iter()
                 .collect();
             for gate in &environment.gates {
-                let answer = evaluate(gate, object, &environment.name, release, context).await;
-                if let Err(problem) = answer {
+                let looking = (object, environment.name.as_str(), release, deadline);
+                if let Err(why) = evaluate(gate, looking, context).await {
                     gates.is_polled = true;
-                    let plain = problem.chars().map(|c| if c.is_control() { ' ' } else { c });
-                    let problem: String = plain.take(MAX_PROBLEM).collect();
-                    closed.push(Wait::new(format!("gate {}: {problem}", gate.name)));
+                    closed.push(Wait::new(format!("gate {}: {}", gate.name, why.text())));
                 }
             }
             gates.closed.insert(environment.name.clone(), closed);
@@ -115,14 +119,49 @@ async fn window(object: &Pipeline, environment: &str, context: &Context) -> Opti
     }
 }
 
+/// Why a gate is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// Its condition is false.
+    False(String),
+    /// Nobody knows.
+    Unknown(String),
+}
+
+impl Closed {
+    /// For people. What servers and objects say is others' text.
+    pub(crate) fn text(&self) -> String {
+        let (Self::False(text) | Self::Unknown(text)) = self;
+        let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+        plain.take(MAX_PROBLEM).collect()
+    }
+}
+
+impl From<String> for Closed {
+    fn from(text: String) -> Self {
+        Self::Unknown(text)
+    }
+}
+
+/// The pipeline, the environment, the release, and until when.
+pub(crate) type Looking<'a> = (&'a Pipeline, &'a str, &'a Release, Instant);
+
 /// Returns why a gate is closed, if it is.
-async fn evaluate(
+pub(crate) async fn evaluate(gate: &Gate, looking: Looking<'_>, context: &Context) -> Result<(), Closed> {
+    let (pipeline, environment, release, deadline) = looking;
+    let answering = answer(gate, pipeline, environment, release, context);
+    tokio::time::timeout_at(deadline, answering)
+        .await
+        .unwrap_or_else(|_| Err(LATE_GATES.to_owned().into()))
+}
+
+async fn answer(
     gate: &Gate,
     pipeline: &Pipeline,
     environment: &str,
     release: &Release,
     context: &Context,
-) -> Result<(), String> {
+) -> Result<(), Closed> {
     let account = Account {
         namespace: pipeline.namespace().unwrap_or_default(),
         name: pipeline
@@ -137,9 +176,8 @@ async fn evaluate(
         Gate { job: Some(job), .. } => {
             let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
             let running = job::run(job, gate, pipeline, (environment, release), client);
-            return tokio::time::timeout(TIMEOUT, running)
-                .await
-                .unwrap_or_else(|_| Err(LATE.to_owned()));
+            let ran = tokio::time::timeout(TIMEOUT, running).await;
+            return Ok(ran.unwrap_or_else(|_| Err(LATE.to_owned()))?);
         }
         Gate {
             http: Some(server), ..
@@ -164,12 +202,12 @@ async fn evaluate(
             let object = object.map_err(|problem| format!("{subject}: {problem}"))?;
             (subject, json!({"object": object}))
         }
-        _ => return Err("it says nothing to look at".to_owned()),
+        _ => return Err("it says nothing to look at".to_owned().into()),
     };
     let Some(expr) = &gate.expr else {
         return match gate.http {
             Some(_) => Ok(()), // a good answer is enough
-            None => Err("it has no expression".to_owned()),
+            None => Err("it has no expression".to_owned().into()),
         };
     };
     if let (Some(variables), Value::Object(told)) = (variables.as_object_mut(), told) {
@@ -187,9 +225,9 @@ async fn evaluate(
     let answer = tokio::task::spawn_blocking(move || expression.evaluate_boolean(&variables)).await;
     match answer {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(format!("{subject} does not fulfil it yet")),
-        Ok(Err(error)) => Err(format!("{subject}: {}", error_chain::chain(&error))),
-        Err(_) => Err("it was not evaluated".to_owned()),
+        Ok(Ok(false)) => Err(Closed::False(format!("{subject} does not fulfil it yet"))),
+        Ok(Err(error)) => Err(format!("{subject}: {}", error_chain::chain(&error)).into()),
+        Err(_) => Err("it was not evaluated".to_owned().into()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod app;
 mod change;
+mod checks;
 mod context;
 mod controller;
 mod edit;

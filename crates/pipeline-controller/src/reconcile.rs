@@ -19,6 +19,7 @@ use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
 use crate::change::{self, Done};
+use crate::checks;
 use crate::context::Context;
 use crate::edit::{Asked, Task};
 use crate::failures::{self, AGAIN};
@@ -78,11 +79,12 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         return Ok(Outcome::Done);
     }
     let looked = look::targets(&object, context).await;
-    let seen: Vec<Vec<Seen>> = looked
+    let mut seen: Vec<Vec<Seen>> = looked
         .iter()
         .map(|targets| targets.iter().map(|target| target.seen.clone()).collect())
         .collect();
     let before = object.status.clone().unwrap_or_default();
+    let has_checks = checks::look(&object, &spec, &before, &mut seen, context).await;
     let now = Timestamp::now();
     let mut next = observe(&spec, &seen, &before, &decisions, now);
     let mut ended = arrivals(&before, &next);
@@ -183,7 +185,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         _ if is_away => Outcome::After(AWAY),
         (true, _) => Outcome::After(AGAIN),
         // How pull requests and gates stand is asked for.
-        (false, is_none_open) if !is_none_open || gates.is_polled => {
+        (false, is_none_open) if !is_none_open || gates.is_polled || has_checks => {
             let interval = spec
                 .interval
                 .as_ref()

@@ -27,6 +27,13 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
                 gate.name, environment.name
             ));
         }
+        let is_no_check = |check: &&Gate| check.job.is_some() || !has_one_way(check);
+        if let Some(check) = environment.checks.iter().find(is_no_check) {
+            return Some(format!(
+                "check '{}' of environment '{}' must have one of object, http and prometheus; expr is required but for http",
+                check.name, environment.name
+            ));
+        }
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
         if let Some(unknown) = spec.needs(at).iter().find(|need| !is_there(need)) {
             return Some(format!(
@@ -159,6 +166,15 @@ mod tests {
             json!({"name": "g", "object": object, "http": server, "expr": "true"}),
         ] {
             assert_eq!(gates(gate).unwrap(), said);
+        }
+        let checks = |check: Value| found(&json!([{"name": "a", "targets": [], "checks": [check]}]));
+        assert_eq!(
+            checks(json!({"name": "c", "prometheus": query, "expr": "true"})),
+            None
+        );
+        let said = "check 'c' of environment 'a' must have one of object, http and prometheus; expr is required but for http";
+        for check in [json!({"name": "c"}), json!({"name": "c", "job": {"spec": {}}})] {
+            assert_eq!(checks(check).unwrap(), said);
         }
         let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
         let said = "environment 'b' needs 'dev', which is no environment";

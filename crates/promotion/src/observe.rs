@@ -314,7 +314,7 @@ fn target_status(
 }
 
 /// Returns whether the newest release began to enter a target so short ago that its failure has the target go back.
-fn entered_lately(target: &TargetStatus, environment: &Environment, now: Timestamp) -> bool {
+pub fn entered_lately(target: &TargetStatus, environment: &Environment, now: Timestamp) -> bool {
     let (Some(within), Some(entered)) = (rollback_within(environment), &target.entered) else {
         return false;
     };
@@ -322,7 +322,7 @@ fn entered_lately(target: &TargetStatus, environment: &Environment, now: Timesta
 }
 
 /// Returns the release that a target has: the newest whose values it has, as far as it has such fields.
-pub(crate) fn release_of(values: &Values, releases: &[Release]) -> Option<u64> {
+pub fn release_of(values: &Values, releases: &[Release]) -> Option<u64> {
     let fits = |release: &&Release| {
         let mut common = values
             .iter()

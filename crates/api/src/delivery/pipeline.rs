@@ -199,6 +199,13 @@ pub struct Environment {
     #[schemars(length(max = 10))]
     pub gates: Vec<Gate>,
 
+    /// Conditions that must hold for a release to count as healthy here. They are looked at at the interval until it has passed, and
+    /// as long as `rollbackWithin` lasts. One that is false counts as a failure of the release; one that does not answer keeps it from
+    /// going on. Jobs are not accepted. `release.number` is 0 before a first environment has made a release of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub checks: Vec<Gate>,
+
     /// How a release goes over several targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,

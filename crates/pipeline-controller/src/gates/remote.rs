@@ -13,7 +13,7 @@ use transport::auth::{SecretData, access};
 use transport::http::{self, public};
 use url::Url;
 
-use super::TIMEOUT;
+use super::{Closed, TIMEOUT};
 use crate::context::Context;
 
 /// Bytes of an answer.
@@ -37,7 +37,7 @@ pub(super) async fn http(
     has_expression: bool,
     told: &Value,
     (namespace, context): (&str, &Context),
-) -> Result<(String, Value), String> {
+) -> Result<(String, Value), Closed> {
     let url = url(&gate.url)?;
     let body = match gate.method.unwrap_or_default() {
         GateMethod::Get => None,
@@ -47,7 +47,7 @@ pub(super) async fn http(
     let answer = ask(url, body, secret, (namespace, context)).await?;
     let Answer { asked, status, body } = answer;
     if !has_expression && !status.is_success() {
-        return Err(format!("{asked} answered {status}"));
+        return Err(Closed::False(format!("{asked} answered {status}")));
     }
     let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
     let body = serde_json::from_slice(&body).unwrap_or_else(|_| text());
