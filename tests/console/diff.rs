@@ -138,6 +138,74 @@ async fn by_hand(client: &Client, name: &str, word: &str) -> Result<()> {
     Ok(())
 }
 
+/// What an object is built with, and where each value is from: nothing of a Secret, whoever asks.
+async fn built_with(client: &Client, asked: &Asked) -> Result<()> {
+    let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+    let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata("settings"),
+        "data": {"values.yaml": "image: {tag: v1, name: web}\nlist: [1]\n", "region": "eu"}});
+    let keys = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata("given"),
+        "stringData": {"values.yaml": "password: hunter2\nimage: {tag: v2}\n", "token": "hunter2"}});
+    let from = |key: &str| json!([{"kind": "ConfigMap", "name": "settings"}, {"kind": "Secret", "name": "given", "valuesKey": key}]);
+    let release = json!({
+        "apiVersion": HELM, "kind": "HelmRelease", "metadata": metadata("given"),
+        "spec": {"interval": "1h", "suspend": true, "chart": {"spec": {"chart": "web", "sourceRef": {"kind": "GitRepository", "name": "repo"}}},
+            "valuesFrom": from("values.yaml"), "values": {"replicas": 2, "image": {"name": "shop"}}},
+    });
+    let kustomization = objects::kustomization(NAMESPACE, "given", ("GitRepository", "repo"), "./deploy");
+    let variables = json!({"interval": "1h", "suspend": true, "postBuild": {
+        "substitute": {"size": "3", "token": "hunter2"},
+        "substituteFrom": [{"kind": "ConfigMap", "name": "settings"}, {"kind": "Secret", "name": "given"}],
+    }});
+    for object in [
+        &settings,
+        &keys,
+        &release,
+        &objects::with_spec(kustomization, variables),
+    ] {
+        apply(client, object).await?;
+    }
+    let release = format!("hr/{NAMESPACE}/given/values");
+    let answer = asked
+        .until(ANA, &release, |answer| answer["values"].is_array())
+        .await?;
+    let (map, secret) = ("ConfigMap/settings: values.yaml", "Secret/given: values.yaml");
+    let value =
+        |path: &str, value: &str, origin: &str| json!({"path": path, "value": value, "origin": origin});
+    let masked = "(from a Secret)";
+    let expected = json!([
+        value("image.name", "\"shop\"", "spec.values"),
+        value("image.tag", masked, secret),
+        value("list", "[1]", map),
+        value("password", masked, secret),
+        value("replicas", "2", "spec.values"),
+    ]);
+    assert_eq!(answer, json!({"values": expected}));
+    let answer = asked
+        .until(ANA, &format!("ks/{NAMESPACE}/given/values"), |answer| {
+            answer["values"].is_array()
+        })
+        .await?;
+    ensure!(!answer.to_string().contains("hunter2"), "{answer}");
+    let of = |name: &str| {
+        let values = answer["values"].as_array().into_iter().flatten();
+        values.filter(|one| one["path"] == name).collect::<Vec<_>>()
+    };
+    assert_eq!(of("region"), [&value("region", "\"eu\"", "ConfigMap/settings")]);
+    assert_eq!(of("size"), [&value("size", "\"3\"", "spec.postBuild.substitute")]);
+    assert_eq!(of("token"), [&value("token", masked, "Secret/given")]);
+    // Who may not read them learns which there are, as the object names them.
+    let answer = asked
+        .until(BOB, &release, |answer| answer["notes"].is_array())
+        .await?;
+    assert_eq!(answer["notes"].as_array().map(Vec::len), Some(2), "{answer}");
+    ensure!(!answer.to_string().contains("v1"), "{answer}");
+    let (status, answer) = asked.diff(EVE, &release).await?;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{answer}");
+    let (status, answer) = asked.diff(ANA, &format!("git/{NAMESPACE}/repo/values")).await?;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_desired_is_compared_with_what_is_there_as_the_caller_may() -> Result<()> {
     let users = [
@@ -221,6 +289,8 @@ async fn what_is_desired_is_compared_with_what_is_there_as_the_caller_may() -> R
         format!("ks/{NAMESPACE}/app/diff"),
         format!("hr/{NAMESPACE}/web/diff"),
     );
+
+    built_with(&client, &asked).await?;
 
     // Between environments: another path, namespace prefix and word.
     let production =

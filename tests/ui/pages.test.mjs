@@ -225,6 +225,16 @@ test("several are acted on at once", async () => {
   await page.done();
 });
 
+test("what a release is built with is shown in place, with where it is from", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/HelmRelease/shop/api");
+  await page.locator("#values a.button").click();
+  await page.locator("#values tr", { hasText: "greeting" }).waitFor({ timeout: 20000 });
+  assert.match(await page.locator("#values tr", { hasText: "greeting" }).innerText(), /greeting\s+"hello"\s+spec\.values/);
+  await isAccessible(page, "values");
+  await page.done();
+});
+
 test("the differences are shown in place", async () => {
   const page = await tab();
   await open(page, "/objects/eu/Kustomization/shop/web");

@@ -11,7 +11,7 @@
 //! | `element` | small things that all pages use: a status, a time, a revision |
 //! | `link` | addresses of pages |
 //! | `search` | what is typed into the search field |
-//! | `home`, `list`, `object`, `board`, `compared`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
+//! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
@@ -34,6 +34,7 @@ pub mod profile;
 pub mod search;
 pub mod state;
 pub mod texts;
+pub mod values;
 pub mod wall;
 
 use jiff::Timestamp;

@@ -89,6 +89,9 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         @if shown.is_asked_as_reader && tree::has_inventory(row.kind) {
             (element::asked_for("compared", texts.differences, texts.show_differences, &format!("{}/diff", link::row(row))))
         }
+        @if shown.is_asked_as_reader && tree::has_inventory(row.kind) {
+            (element::asked_for("values", texts.values, texts.show_values, &format!("{}/values", link::row(row))))
+        }
         @if shown.is_asked_as_reader && board.is_some() {
             (element::asked_for("compared", texts.next_releases, texts.show_next_releases, &format!("{}/diff", link::row(row))))
         }

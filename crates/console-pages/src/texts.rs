@@ -138,6 +138,12 @@ texts! {
     from: "From", "Von";
     to: "To", "Nach";
     side_hint: "CLUSTER/KIND/NAMESPACE/NAME, or …@REVISION of a release", "CLUSTER/KIND/NAMESPACE/NAME, oder …@REVISION eines Releases";
+    values: "Values", "Werte";
+    show_values: "Show what it is built with, and where each value is from", "Zeigen, womit es gebaut wird und woher jeder Wert kommt";
+    no_values: "It is built with no values of its own.", "Es wird ohne eigene Werte gebaut.";
+    path: "Path", "Pfad";
+    value: "Value", "Wert";
+    origin: "Origin", "Herkunft";
     next_releases: "Next releases", "Nächste Releases";
     show_next_releases: "Show what they would change in files", "Zeigen, was sie in Dateien ändern";
     show_differences: "Compare with what is applied now", "Mit dem Ist-Stand vergleichen";

@@ -58,6 +58,10 @@ pub fn routes(console: Console) -> Router {
             get(diff::diff),
         )
         .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/values",
+            get(diff::values),
+        )
+        .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/download",
             get(download::get),
         )

@@ -62,6 +62,7 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/objects/{cluster}/{kind}/{namespace}/{name}", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/diff", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/events", get(page))
+        .route("/objects/{cluster}/{kind}/{namespace}/{name}/values", get(page))
         .route("/live", get(live::live))
         .route("/actions", post(acting::act))
         .layer(DefaultBodyLimit::max(MAX_FORM))
@@ -147,6 +148,7 @@ async fn show(signed: &Signed, view: &View, asked: Asked) -> Result<Shown, Probl
         Place::Compared(named) => object::compared(signed, view, named).await,
         Place::Between(sides) => object::between(signed, view, &sides).await,
         Place::Events(named) => object::events(signed, view, named).await,
+        Place::Values(named) => object::values(signed, view, named).await,
         Place::Fleet { asked, skip } => fleet::show(signed, view, &asked, skip).await,
         Place::Change(wanted) => change::show(signed, view, &wanted).await,
         Place::History(parameters) => history::show(signed, view, parameters).await,

@@ -15,6 +15,7 @@
 //! | `apply` | asks what would come of the objects, and what would be pruned |
 //! | `desired` | what two objects, or two revisions of one, want to have applied, beside each other |
 //! | `promoted` | what a release of a pipeline would change in files |
+//! | `given` | the values that an object is built with, and where each is from |
 //! | `report` | the findings, as data |
 
 mod apply;
@@ -26,6 +27,7 @@ mod confidential;
 mod content;
 mod desired;
 mod follow;
+mod given;
 mod keys;
 mod kustomization;
 mod promoted;
@@ -42,6 +44,7 @@ pub use artifact_files::ArtifactFiles;
 pub use content::{Content, Nothing};
 pub use desired::Desired;
 pub use follow::all as compare;
+pub use given::{Given, GivenValue, given};
 pub use promoted::{Promoted, Value as PromotedValue, promoted};
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};

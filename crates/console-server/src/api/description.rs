@@ -29,6 +29,7 @@ use super::{
         object::trace,
         diff::diff,
         diff::between,
+        diff::values,
         running::list,
         charts::list,
         deliveries::list,

@@ -1,5 +1,5 @@
 //! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference, or what the next releases of a
-//! pipeline would change in files; `/api/v1/diff`: beside what another one wants.
+//! pipeline would change in files; `…/values`: what it is built with; `/api/v1/diff`: beside what another one wants.
 //!
 //! It is asked as the caller, by dry runs: the API server decides what they may read and compare.
 
@@ -13,7 +13,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use delivery_diff::{
     Archives, ArtifactFiles, Content, Desired, Entry, Nothing, Reader, Section, Subject, Summary, World,
-    promoted, source_of,
+    given, promoted, source_of,
 };
 use delivery_graph::object::{self, text};
 use fleet::picture::Known;
@@ -196,6 +196,78 @@ fn waiting(pipeline: &Pipeline) -> Vec<(&Environment, &Release)> {
         Some((environment, known(row.release.number)?))
     });
     waiting.collect()
+}
+
+/// What an object is built with.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Values {
+    /// The values, by their path.
+    pub values: Vec<ValueOf>,
+    /// What is left out, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A value.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ValueOf {
+    /// Its path, such as `image.tag`. A list is one value.
+    pub path: String,
+    /// As JSON. Nothing that is from a Secret is told.
+    pub value: String,
+    /// What set it last: `spec.values`, or `ConfigMap/name: key`.
+    pub origin: String,
+}
+
+/// The values of a HelmRelease beside those of its chart, or the variables of a Kustomization, and where each is from.
+///
+/// You need `get` on the object and on what the values are from; what you may not get is left out, and named.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/values",
+    tag = "objects",
+    params(
+        ("cluster", description = "Cluster"), ("kind", description = "Kustomization or HelmRelease"),
+        ("namespace", description = "Namespace"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "The values", body = Values),
+        (status = 400, description = "Another kind", body = Problem),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist", body = Problem),
+        (status = 409, description = "They cannot be composed", body = Problem),
+        (status = 422, description = "This console does not ask as its callers, or not in this cluster", body = Problem),
+        (status = 429, description = "You have another comparison under way", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get, or it takes too long", body = Problem),
+    ),
+)]
+pub async fn values(
+    signed: Signed,
+    named: Path<(String, String, String, String)>,
+) -> Result<Json<Values>, Problem> {
+    let (key, object) = find(&signed, named).await?;
+    values_of(&signed, &key, object).await.map(Json)
+}
+
+/// What an object that the caller may get is built with.
+pub async fn values_of(signed: &Signed, key: &Key, object: Value) -> Result<Values, Problem> {
+    check_kind(key)?;
+    let client = signed.sight.client_of_the_caller(&key.cluster)?;
+    let looking = one_at_a_time(&signed.sight, move || async move {
+        given(Reader::new(client), &object).await
+    });
+    let found = looking.await?;
+    let found = found.map_err(|error| Problem::new(StatusCode::CONFLICT, error))?;
+    let values = found.values.into_iter().map(|one| ValueOf {
+        path: one.path,
+        value: one.value,
+        origin: one.origin,
+    });
+    Ok(Values {
+        values: values.collect(),
+        notes: found.notes,
+    })
 }
 
 /// Runs one comparison at a time, off the async threads: builds take processor time, and rendering futures are not `Send`.

@@ -121,6 +121,7 @@ impl Concern {
             Place::Object((cluster, ..)) => Self::Cluster(cluster.clone()),
             Place::Compared(_)
             | Place::Events(_)
+            | Place::Values(_)
             | Place::Between(_)
             | Place::State(_)
             | Place::History(_)

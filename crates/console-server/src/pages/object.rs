@@ -17,6 +17,7 @@ use axum::http::StatusCode;
 use console_pages::compared::{self, Between, Compared};
 use console_pages::events::{self as shown_events, Event};
 use console_pages::object::{self as shown, Object};
+use console_pages::values as shown_values;
 use console_pages::{Shown, View};
 use delivery_graph::climb::climb;
 use delivery_graph::tree::Node;
@@ -118,6 +119,18 @@ pub async fn compared(signed: &Signed, view: &View, named: Named) -> Result<Show
             notes: &difference.notes,
         },
     ))
+}
+
+/// What an object is built with.
+pub async fn values(signed: &Signed, view: &View, named: Named) -> Result<Shown, Problem> {
+    let (key, object) = find(signed, Path(named)).await?;
+    let found = diff::values_of(signed, &key, object).await?;
+    let row = row(signed, &key)?;
+    let values = found.values.iter();
+    let values: Vec<_> = values
+        .map(|one| (one.path.as_str(), one.value.as_str(), one.origin.as_str()))
+        .collect();
+    Ok(shown_values::show(view, &row, &values, &found.notes))
 }
 
 /// What two objects, or one in two revisions, want to have applied.

@@ -36,6 +36,8 @@ pub enum Place {
     Compared(Named),
     /// The Events about an object.
     Events(Named),
+    /// What an object is built with.
+    Values(Named),
     /// What two want to have applied.
     Between(Sides),
     Fleet {
@@ -101,6 +103,9 @@ impl Place {
             ["change"] => Self::Change(taken(query, "q").0.trim().to_owned()),
             ["objects", cluster, kind, namespace, name, "events"] => {
                 Self::Events(named(cluster, kind, namespace, name))
+            }
+            ["objects", cluster, kind, namespace, name, "values"] => {
+                Self::Values(named(cluster, kind, namespace, name))
             }
             ["history"] => Self::History(Box::new(parsed(&without_empty(query))?)),
             ["compare"] => Self::Between(parsed(&without_empty(query))?),
