@@ -231,9 +231,21 @@ fn windlass_looks_into_releases() {
         let windlass = Windlass { test: &test };
         let ns = &test.namespace;
         let digest = test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
-        test.apply(&test.release(json!({}))).await?;
+        test.apply(&test.release(json!({"values": {"word": "hello"}})))
+            .await?;
         let said = windlass.run(&["wait", "--revision", &digest], 0).await?;
         ensure!(said.contains(&format!("HelmRelease/{ns}/web is ready")), "{said}");
+        let said = windlass.run(&["values", "hr/web"], 0).await?;
+        let words: Vec<_> = said.split_whitespace().collect();
+        ensure!(
+            words == ["PATH", "VALUE", "ORIGIN", "word", "\"hello\"", "spec.values"],
+            "{said}"
+        );
+        let said = windlass.run(&["values", "gitrepository/web"], 2).await?;
+        ensure!(
+            said.contains("only Kustomizations and HelmReleases are built with values"),
+            "{said}"
+        );
         let said = windlass.run(&["tree", "hr/web"], 0).await?;
         ensure!(
             said.contains(&format!("└── ConfigMap/{ns}/web-map Current")),

@@ -37,6 +37,7 @@ mod tree;
 mod ui;
 mod uninstall;
 mod usage;
+mod values;
 mod wait;
 mod why;
 
@@ -87,6 +88,8 @@ enum Command {
     Trace(Box<trace::Flags>),
     /// Show the objects that a Kustomization or HelmRelease manages, and their status.
     Tree(Box<tree::Flags>),
+    /// Show the values or variables that an object is built with, and where each is from.
+    Values(Box<values::Flags>),
     /// Show events of Flux objects.
     Events(Box<events::Flags>),
     /// Show the logs of the controllers.
@@ -163,6 +166,7 @@ fn main() -> ExitCode {
         Command::Why(flags) => end(why::run(&flags)),
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
+        Command::Values(flags) => end(values::run(&flags, report_line)),
         Command::Events(flags) => end(events::run(&flags, report_line)),
         Command::Logs(flags) => end(logs::run(&flags, report_line)),
         Command::Reconcile(flags) => end(reconcile::run(&flags)),

@@ -7,6 +7,7 @@ use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use delivery_graph::object::text;
+use delivery_graph::one_line;
 use flux_spec::release::values::{self, Resources};
 use kube::ResourceExt as _;
 use serde_json::{Map, Value};
@@ -181,9 +182,9 @@ impl Given {
                 false => value.chars().take(MAX_TEXT).collect(),
             };
             self.values.push(GivenValue {
-                path: path.clone(),
+                path: one_line(path),
                 value: text,
-                origin: layers[origin].0.clone(),
+                origin: one_line(&layers[origin].0),
             });
         }
         if last.len() > MAX_VALUES {
@@ -271,18 +272,35 @@ mod tests {
             layer(
                 "c",
                 false,
-                json!({"image": {"tag": "v2", "name": "shop"}, "list": [3], "a.b": true}),
+                json!({"image": {"tag": "v2", "name": "shop"}, "list": [3.0, 0.5], "a.b": true}),
             ),
         ];
         let expected = [
             ("a\\.b", "true", "b"),
             ("image.name", "\"shop\"", "c"),
             ("image.tag", "\"v2\"", "b"),
-            ("list", "[3,0.5,-1e300]", "c"),
+            ("list", "[3,0.5]", "c"),
         ];
         let expected =
             expected.map(|(path, value, origin)| (path.to_owned(), value.to_owned(), origin.to_owned()));
         assert_eq!(told(&layers), expected);
+    }
+
+    #[test]
+    fn no_key_writes_to_a_terminal() {
+        let layers = [layer(
+            "ConfigMap/a: \u{1b}[2Jkey",
+            false,
+            json!({"a\u{1b}]0;b\nc": "\u{1b}"}),
+        )];
+        let told = format!(
+            "{:?}",
+            told(&layers)
+                .into_iter()
+                .map(|(a, b, c)| a + &b + &c)
+                .collect::<String>()
+        );
+        assert!(!told.contains("u{1b}") && !told.contains("\\n"), "{told}");
     }
 
     #[test]
