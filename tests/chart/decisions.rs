@@ -67,7 +67,7 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     for object in [&namespace, &writer] {
         objects::apply(client, object).await.unwrap();
     }
-    bind(client, "edit", &["ana", "ben", "corp\\dan"]).await;
+    bind(client, "edit", &["ana", "ben", "be n", "corp\\dan"]).await;
     bind(client, "writer", &["eve"]).await;
     let pipeline = |name: &str, annotations: Value| -> Pipeline {
         let pipeline = json!({
@@ -114,7 +114,7 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     ] {
         let refused = annotate(&eve, annotation, "[]").await.unwrap_err();
         assert!(
-            refused.contains(&format!("has the verb '{verb}' on pipelines")),
+            refused.contains(&format!("only users with the verb '{verb}' on pipelines")),
             "{refused}"
         );
     }
@@ -164,6 +164,10 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
             r#"[{"environment": "e", "digest": "d", "x\"by": "ben", "by": "ana"}]"#.to_owned(),
         ),
         ("beside the list", format!("[] {}", approval("ana", "d2"))),
+        (
+            "in nobody's name",
+            r#"[{"environment": "e", "digest": "d"}]"#.to_owned(),
+        ),
         ("no list", approval("ben", "d1")),
     ];
     for (what, text) in forged {
@@ -174,8 +178,21 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     assert!(
         refused
             .unwrap_err()
-            .contains("approvals may be given in one's own name only")
+            .contains("users may approve in their own name only")
     );
+    // A name that differs in a space alone is another's.
+    let spaced = person(&cluster, "be n").await;
+    let refused = annotate(&spaced, "approvals", &format!("[{}]", approval("ben", "d1"))).await;
+    assert!(refused.is_err(), "a space passes");
+    // A long list of others' approvals stays affordable.
+    let many: Vec<_> = (0..150)
+        .map(|at| approval("ana", &format!("sha256:{at:064}")))
+        .collect();
+    annotate(&ana, "approvals", &format!("[{}]", many.join(",")))
+        .await
+        .unwrap();
+    let more = format!("[{},{}]", many.join(","), approval("ben", "d1"));
+    annotate(&ben, "approvals", &more).await.unwrap();
     annotate(&ben, "approvals", "").await.unwrap();
     let theirs = json!({"delivery.windlass.dev/approvals": format!("[{hers}]")});
     assert!(ben.create(&parameters, &pipeline("other", theirs)).await.is_err());
