@@ -180,9 +180,8 @@ impl Looking<'_> {
         }
         let source = source_of(&built).filter(|source| source.kind == "GitRepository");
         let source = source.ok_or_else(|| format!("{owner} is not built from a GitRepository"))?;
-        let path = text(&built, "/spec/path");
-        let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
-        Ok((source, parts.collect::<Vec<_>>().join("/")))
+        let path = flux_spec::build::path::clamp(text(&built, "/spec/path"));
+        Ok((source, path))
     }
 }
 
