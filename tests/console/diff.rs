@@ -138,7 +138,7 @@ async fn by_hand(client: &Client, name: &str, word: &str) -> Result<()> {
     Ok(())
 }
 
-/// What an object is built with, and where each value is from: nothing of a Secret, whoever asks.
+/// The values of an object and their origin. Values from Secrets are masked for every caller.
 async fn built_with(client: &Client, asked: &Asked) -> Result<()> {
     let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
     let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata("settings"),

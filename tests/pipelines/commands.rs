@@ -217,7 +217,7 @@ fn a_dry_run_prints_the_files_that_would_change() {
             "a rollback needs a reason: {said}"
         );
 
-        // What was promoted is told afterwards.
+        // The history lists the promotion.
         let (ok, said) = scene
             .windlass(&["history", "pipeline/shop", "--output", "json"])
             .await?;

@@ -213,7 +213,7 @@ fn clusters_of_weave_are_targets() {
     });
 }
 
-/// Whoever may write one kind must not change, by it, objects of others.
+/// A user who may write Weave's kind must not be able to change other objects through it.
 #[test]
 fn a_pipeline_of_weave_leaves_alone_what_was_not_made_of_it() {
     play("weave-taken", async |scene| {

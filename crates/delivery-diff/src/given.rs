@@ -1,5 +1,5 @@
-//! What an object is built with, and where each value is from: the values of a HelmRelease beside its chart's own, the variables of a
-//! Kustomization. Read as the reader; nothing that is from a Secret is told.
+//! The values of a HelmRelease (without the defaults of its chart) or the variables of a Kustomization, with the origin of each. References
+//! are read with the rights of the reader; values from Secrets are masked.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ type Layer = (String, bool, BTreeMap<String, String>);
 pub struct Given {
     /// The values, by their path.
     pub values: Vec<GivenValue>,
-    /// What is not told, and why.
+    /// References that could not be read, and why.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct GivenValue {
     pub path: String,
     /// As JSON.
     pub value: String,
-    /// What set it last: `spec.values`, or `ConfigMap/name: key`.
+    /// The source that set it last: `spec.values`, or `ConfigMap/name: key`.
     pub origin: String,
 }
 

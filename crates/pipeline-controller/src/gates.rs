@@ -124,7 +124,7 @@ async fn window(object: &Pipeline, environment: &str, context: &Context) -> Opti
 pub(crate) enum Closed {
     /// Its condition is false.
     False(String),
-    /// Nobody knows.
+    /// It could not be evaluated.
     Unknown(String),
 }
 

@@ -437,7 +437,7 @@ impl Table<'_> {
         Ok((from, to))
     }
 
-    /// Refuses a release that an environment never had: nobody approved it there, and no gate saw it.
+    /// Refuses a release that the environment never had: it passed neither the approvals nor the gates there.
     fn check_had(&self, environment: &str, release: u64) -> Result<(), Refusal> {
         let had = self.environment(environment).is_some_and(|one| {
             let mut targets = one.targets.iter();

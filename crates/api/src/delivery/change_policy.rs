@@ -36,8 +36,8 @@ use crate::meta::{Duration, LocalObjectReference};
     },
 ]))]
 pub struct ChangePolicySpec {
-    /// Whether changes are committed to the branch, proposed to it by pull request, or left to others, who learn of them by an
-    /// event. Event is for pipelines only.
+    /// Whether changes are committed to the branch, proposed to it by pull request, or only announced by an event, for other
+    /// systems to make. Event is accepted for pipelines only.
     #[serde(rename = "type")]
     pub kind: ChangeKind,
 
@@ -60,7 +60,7 @@ pub enum ChangeKind {
     Commit,
     /// A pull request to the branch.
     PullRequest,
-    /// An event says what is due; people or other systems make the change.
+    /// An event announces the change; people or other systems make it.
     Event,
 }
 

@@ -54,7 +54,7 @@ pub struct PipelineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_ref: Option<LocalObjectReference>,
 
-    /// ChangePolicy in the namespace of the pipeline: whether changes are committed, proposed by pull request, or left to others.
+    /// ChangePolicy in the namespace of the pipeline: whether changes are committed, proposed by pull request, or only announced.
     /// Without one they are committed. Its templates are those of image automations and are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_policy_ref: Option<LocalObjectReference>,
@@ -504,28 +504,28 @@ pub struct EnvironmentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetStatus>,
 
-    /// The last ten promotions that ended, the newest first.
+    /// The last ten finished promotions, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<PromotionRecord>,
 }
 
-/// A promotion that ended.
+/// A finished promotion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromotionRecord {
     /// Number of the release.
     pub release: u64,
 
-    /// The targets that it ended in.
+    /// Targets in which it ended.
     pub targets: Vec<String>,
 
-    /// Whether they were healthy with it in the end.
+    /// Whether the targets became healthy.
     pub outcome: PromotionOutcome,
 
-    /// The commit that had it.
+    /// Commit that contained the release.
     pub commit: String,
 
-    /// Who or what asked for it, if it did not enter by itself.
+    /// Who or what requested it, if it was not promoted automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
 
@@ -537,7 +537,7 @@ pub struct PromotionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Time>,
 
-    /// When it ended in the last of them.
+    /// When it ended in the last of these targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
 }
@@ -545,10 +545,10 @@ pub struct PromotionRecord {
 /// How a promotion ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PromotionOutcome {
-    /// The targets were healthy with the release.
+    /// The targets became healthy with the release.
     #[default]
     Succeeded,
-    /// They were not.
+    /// A target failed with the release, or was late.
     Failed,
 }
 

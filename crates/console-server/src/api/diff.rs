@@ -203,7 +203,7 @@ fn waiting(pipeline: &Pipeline) -> Vec<(&Environment, &Release)> {
 pub struct Values {
     /// The values, by their path.
     pub values: Vec<ValueOf>,
-    /// What is left out, and why.
+    /// References that could not be read, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -213,15 +213,15 @@ pub struct Values {
 pub struct ValueOf {
     /// Its path, such as `image.tag`. A list is one value.
     pub path: String,
-    /// As JSON. Nothing that is from a Secret is told.
+    /// As JSON. Values from Secrets are masked.
     pub value: String,
-    /// What set it last: `spec.values`, or `ConfigMap/name: key`.
+    /// The source that set it last: `spec.values`, or `ConfigMap/name: key`.
     pub origin: String,
 }
 
-/// The values of a HelmRelease beside those of its chart, or the variables of a Kustomization, and where each is from.
+/// The values of a HelmRelease (without the defaults of its chart) or the variables of a Kustomization, with the origin of each.
 ///
-/// You need `get` on the object and on what the values are from; what you may not get is left out, and named.
+/// Requires `get` on the object, and on the ConfigMaps and Secrets it refers to; those you may not get are omitted and listed in `notes`.
 #[utoipa::path(
     get,
     path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/values",

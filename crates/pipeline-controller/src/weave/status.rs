@@ -23,7 +23,7 @@ const ENVIRONMENT_NOT_READY: &str = "EnvironmentNotReady";
 /// Bytes of a message.
 const MAX_MESSAGE: usize = 20_000;
 
-/// Returns why a cluster is not ready. One of which nobody says anything is tried.
+/// Returns why a cluster is not ready. A cluster without conditions counts as ready: Weave's cluster-controller may be gone.
 pub(crate) fn unready(cluster: &GitopsCluster) -> Option<String> {
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     let conditions = &cluster.status.as_ref()?.conditions;
