@@ -18,6 +18,7 @@ use crate::{delivery, helm, image, kustomize, meta, notification, source, source
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         delivery::ChangePolicy::crd(),
+        delivery::ChangeRequest::crd(),
         delivery::Pipeline::crd(),
         helm::HelmRelease::crd(),
         image::ImagePolicy::crd(),

@@ -1,11 +1,16 @@
 //! Group `delivery.windlass.dev`: kinds that Flux does not have.
 
 mod change_policy;
+mod change_request;
 mod pipeline;
 
 pub use change_policy::{
     ChangeKind, ChangePolicy, ChangePolicySpec, Day, ForgeProvider, ForgeSpec, Grouping, MergeMethod,
     MergeSpec, PullRequestSpec, Window,
+};
+pub use change_request::{
+    ChangeRequest, ChangeRequestSpec, ChangeRequestStatus, FileChange, KustomizationReference,
+    ManifestReference, PullRequestState, PullRequestStatus,
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateHttp,

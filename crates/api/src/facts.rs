@@ -3,7 +3,7 @@
 
 use kube::Resource;
 
-use crate::delivery::Pipeline;
+use crate::delivery::{ChangeRequest, Pipeline};
 use crate::helm::HelmRelease;
 use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use crate::kustomize::Kustomization;
@@ -110,6 +110,12 @@ impl HasFacts for ImageRepository {
 }
 
 impl HasFacts for Pipeline {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self)
+    }
+}
+
+impl HasFacts for ChangeRequest {
     fn facts(&self) -> Facts {
         Facts::from_object(self)
     }

@@ -75,7 +75,7 @@ macro_rules! kind {
 
 /// In the order in which the data moves.
 #[rustfmt::skip] // one line for each kind
-pub static ALL: [Kind; 17] = [
+pub static ALL: [Kind; 18] = [
     kind!(SOURCES, "v1", "GitRepository", "gitrepositories", ["git", "gitrepo"], true, true),
     kind!(SOURCES, "v1", "OCIRepository", "ocirepositories", ["oci", "ocirepo"], true, true),
     kind!(SOURCES, "v1", "HelmRepository", "helmrepositories", ["helm", "helmrepo"], true, true),
@@ -89,6 +89,7 @@ pub static ALL: [Kind; 17] = [
     kind!(IMAGES, "v1", "ImagePolicy", "imagepolicies", ["imagepol", "imgpol"], true, true),
     kind!(IMAGES, "v1", "ImageUpdateAutomation", "imageupdateautomations", ["imageupdate", "iua", "imgupd", "imgauto"], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "ChangePolicy", "changepolicies", [], false, false),
+    kind!(api::delivery::GROUP, "v1alpha1", "ChangeRequest", "changerequests", [], false, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines", [], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1", "Receiver", "receivers", [], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1beta3", "Provider", "providers", ["alert-provider", "alert-providers"], true, false),

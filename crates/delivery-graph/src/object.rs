@@ -227,7 +227,7 @@ pub fn short_revision(revision: &str) -> String {
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its role for the object: `source`, `chart`, `image`, `policy`, `dependency`, `provider`.
+    /// Its role for the object: `source`, `chart`, `image`, `policy`, `change policy`, `kustomization`, `dependency`, `provider`.
     pub word: &'static str,
     /// The object that is needed.
     pub id: ObjectId,
@@ -276,6 +276,12 @@ pub fn links(object: &Value) -> Vec<Link> {
                     id,
                 })
             }));
+        }
+        "ChangeRequest" => {
+            let policy = object.pointer("/spec/changePolicyRef");
+            links.extend(policy.and_then(|one| local(object, "change policy", "ChangePolicy", one)));
+            let applies = object.pointer("/spec/kustomizationRef");
+            links.extend(applies.and_then(|one| local(object, "kustomization", "Kustomization", one)));
         }
         "Pipeline" => links.extend(crate::pipelines::unwell(object)),
         "Alert" => {
@@ -404,6 +410,14 @@ mod tests {
                 vec![
                     "source GitRepository/shop/fleet",
                     "change policy ChangePolicy/shop/review",
+                ],
+            ),
+            (
+                json!({"kind": "ChangeRequest", "metadata": meta,
+                    "spec": {"changePolicyRef": {"name": "review"}, "kustomizationRef": {"name": "apps", "namespace": "fleet"}}}),
+                vec![
+                    "change policy ChangePolicy/shop/review",
+                    "kustomization Kustomization/fleet/apps",
                 ],
             ),
             (

@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 const IMAGE: &str = "image.toolkit.fluxcd.io";
 
-const KINDS: [Row; 13] = [
+const KINDS: [Row; 14] = [
     (SOURCE, "v1", "Bucket", "buckets"),
     (SOURCE, "v1", "GitRepository", "gitrepositories"),
     (SOURCE, "v1", "HelmChart", "helmcharts"),
@@ -31,6 +31,12 @@ const KINDS: [Row; 13] = [
     (IMAGE, "v1", "ImageRepository", "imagerepositories"),
     (IMAGE, "v1", "ImagePolicy", "imagepolicies"),
     (IMAGE, "v1", "ImageUpdateAutomation", "imageupdateautomations"),
+    (
+        api::delivery::GROUP,
+        "v1alpha1",
+        "ChangeRequest",
+        "changerequests",
+    ),
     (api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines"),
 ];
 

@@ -60,6 +60,8 @@ pub enum EventSourceKind {
     ArtifactGenerator,
     /// An artifact of another controller.
     ExternalArtifact,
+    /// A change that somebody asks for. Flux does not have it.
+    ChangeRequest,
     /// A pipeline that promotes releases. Flux does not have it.
     Pipeline,
 }

@@ -16,8 +16,8 @@ const FLUX_GROUPS: &str = ".fluxcd.io_";
 const EXTENSIONS: &str = "source.extensions.fluxcd.io_";
 /// By which `flux check` finds definitions. Flux's own get it from its manifests.
 const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
-/// Kind of ours that Alerts and Receivers know beside those of Flux.
-const OWN_KIND: &str = "Pipeline";
+/// Kinds of ours that Alerts and Receivers know beside those of Flux.
+const OWN_KINDS: [&str; 2] = ["ChangeRequest", "Pipeline"];
 /// Says which tool wrote the file.
 const GENERATOR_ANNOTATION: &str = "controller-gen.kubebuilder.io/version";
 
@@ -130,7 +130,7 @@ fn normalise_schema(schema: &mut Value) {
             values.sort_by_key(ToString::to_string);
             // The kinds that Alerts and Receivers know: ours is one more.
             if values.iter().any(|value| value == "Kustomization") {
-                values.retain(|value| value != OWN_KIND);
+                values.retain(|value| !OWN_KINDS.iter().any(|own| value == own));
             }
             if values.iter().any(|value| value == "bitbucket-server") {
                 values.retain(|value| value.as_str().is_none_or(|one| !OWN_GIT_SERVICES.contains(&one)));

@@ -25,6 +25,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/crds-weave/gitops.weave.works_gitopsclusters.yaml",
     "files/crds-weave/pipelines.weave.works_pipelines.yaml",
     "files/crds/delivery.windlass.dev_changepolicies.yaml",
+    "files/crds/delivery.windlass.dev_changerequests.yaml",
     "files/crds/delivery.windlass.dev_pipelines.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagepolicies.yaml",

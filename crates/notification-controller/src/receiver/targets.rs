@@ -273,7 +273,7 @@ fn default_version(kind: &str) -> Option<&'static str> {
         }
         "ImageRepository" => "image.toolkit.fluxcd.io/v1",
         "ArtifactGenerator" => "source.extensions.fluxcd.io/v1beta1",
-        "Pipeline" => "delivery.windlass.dev/v1alpha1",
+        "ChangeRequest" | "Pipeline" => "delivery.windlass.dev/v1alpha1",
         _ => return None,
     })
 }
@@ -330,6 +330,11 @@ mod tests {
                 "ArtifactGenerator",
                 "artifactgenerators",
                 "source.extensions.fluxcd.io/v1beta1",
+            ),
+            (
+                "ChangeRequest",
+                "changerequests",
+                "delivery.windlass.dev/v1alpha1",
             ),
             ("Pipeline", "pipelines", "delivery.windlass.dev/v1alpha1"),
         ] {
