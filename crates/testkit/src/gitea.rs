@@ -34,6 +34,9 @@ pub struct Gitea {
     process: Process,
 }
 
+/// Times that a repository is asked for.
+const TRIES: usize = 5;
+
 /// A user of a Gitea.
 #[derive(Debug, Clone)]
 pub struct User {
@@ -97,8 +100,19 @@ impl Gitea {
     /// Adds a repository with a branch `main` that holds these files (path, contents).
     pub async fn add_repository(&self, owner: &User, name: &str, files: &[(&str, &str)]) -> Result<()> {
         let body = json!({"name": name, "auto_init": true, "default_branch": "main"});
-        self.call_as(owner, Method::POST, "user/repos", Some(body))
-            .await?;
+        // With many at once its database is locked now and then, which it answers as a failure of its own.
+        for attempt in 1.. {
+            let made = self
+                .call_as(owner, Method::POST, "user/repos", Some(body.clone()))
+                .await;
+            match made {
+                Ok(_) => break,
+                Err(error) if attempt < TRIES && error.to_string().contains(" answered 500 ") => {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
         self.commit(owner, &format!("{}/{name}", owner.name), "main", files)
             .await
             .map(drop)
