@@ -1,0 +1,17 @@
+//! Manifests in files of a repository, replaced or added as people ask for it (ADR 22). Pure.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `document` | the manifests of a file, as pieces of its text |
+//! | `rules` | which files and manifests people may change |
+//! | `resources` | the list of files in a kustomization.yaml |
+//! | `edit` | all files of one request |
+
+mod document;
+mod edit;
+mod resources;
+mod rules;
+
+pub use document::{Documents, digest, find, manifests};
+pub use edit::{Error, edit};
+pub use rules::is_encrypted;
