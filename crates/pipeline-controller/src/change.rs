@@ -1,26 +1,23 @@
 //! One change: a release goes into one target, by a commit or by a pull request.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use api::delivery::Pipeline;
+use api::delivery::{Pipeline, PullRequestSpec};
+use change_policy::mark;
 use controller_kit::ObjectKey;
 use git_client::commit::Person;
 use git_client::pack::Pack;
-use git_client::push::{self, Move};
-use git_client::reference::{Fields, Reference};
-use git_client::sparse::Sparse;
-use git_client::{Checkout, ObjectId, Outcome};
-use git_writer::branch::{self, Wanted};
-use git_writer::commit::{Commit, Edit};
-use git_writer::races;
+use git_client::{Checkout, push};
+use git_writer::{branch, races};
 use promotion::manifests::Edited;
 use transport::stop::Stop;
-use yaml_setters::is_yaml;
 
 use crate::context::Context;
 use crate::edit::{self, Task};
 use crate::place::{self, Place};
-use crate::proposal::{self, Proposal, Way};
+use crate::proposal::{self, Proposal, Proposed, Way, Work};
+use crate::site::{Base, Site};
 
 /// Why no change was made.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +138,8 @@ pub(crate) async fn carry_out(
             }
         };
         let site = Site {
-            pipeline,
+            namespace: own,
+            uid: pipeline.metadata.uid.as_deref().unwrap_or_default(),
             key: &key,
             paths: parts.iter().map(|part| part.path.clone()).collect(),
             repository: &repository,
@@ -149,13 +147,15 @@ pub(crate) async fn carry_out(
         };
         match &way {
             Ok(Way::PullRequest(policy, spec)) => {
+                let may_open = spec.max_open.is_none_or(|most| open < most as usize);
                 for part in parts {
-                    let done = proposal::propose(&site, &part, (policy, spec), open).await;
-                    join(&mut results[part.at], done);
+                    let at = part.at;
+                    let done = propose(&site, part, (policy, spec), may_open).await;
+                    join(&mut results[at], done);
                 }
             }
             _ => {
-                let done = site.commit(&parts).await;
+                let done = commit(&site, &parts).await;
                 for (part, done) in parts.iter().zip(done) {
                     join(&mut results[part.at], done);
                 }
@@ -167,6 +167,17 @@ pub(crate) async fn carry_out(
     results
         .map(|result| result.map_err(|error| error_chain::chain(&error)))
         .collect()
+}
+
+/// Brings the pull request of a target to where it should be.
+async fn propose(
+    site: &Site<'_>,
+    part: Part,
+    (policy, spec): (&str, &PullRequestSpec),
+    may_open: bool,
+) -> Result<Done, Error> {
+    let work = Work::new(site, Arc::new(part), (policy, spec), may_open).await?;
+    work.propose().await
 }
 
 /// Joins what came of a target in one repository with that of another: a failure counts before a pull request that waits, and that
@@ -203,148 +214,84 @@ pub(crate) struct Part {
     /// The target, among those that are changed together.
     at: usize,
     /// The folder.
-    pub(crate) path: String,
-    pub(crate) task: Task,
+    path: String,
+    task: Task,
 }
 
-/// Where changes are made.
-pub(crate) struct Site<'a> {
-    pub(crate) pipeline: &'a Pipeline,
-    /// The GitRepository.
-    pub(crate) key: &'a ObjectKey,
-    /// The folders that matter.
-    paths: Vec<String>,
-    pub(crate) repository: &'a place::Repository,
-    pub(crate) context: &'a Context,
+impl Proposed for Part {
+    fn branch(&self) -> String {
+        self.task.branch()
+    }
+
+    fn author(&self) -> Person {
+        self.task.author.clone()
+    }
+
+    fn edit(&self, pack: &Pack) -> Result<Edited, edit::Error> {
+        edit::edit_below(&self.task.wanted, &self.path, pack, &Edited::default())
+    }
+
+    fn change(&self, edited: &Edited) -> mark::Change {
+        edit::change(edited, self.task.asked.as_ref())
+    }
+
+    fn title(&self) -> String {
+        self.task.title()
+    }
+
+    fn message(&self, edited: &Edited) -> String {
+        self.task.message(&[&self.task.target], edited)
+    }
+
+    fn body(&self, edited: &Edited) -> String {
+        self.task.body(edited)
+    }
 }
 
-/// The base of a change, and what changes in it.
-pub(crate) struct Base {
-    pub(crate) commit: ObjectId,
-    pub(crate) revision: String,
-    pub(crate) pack: Pack,
-    pub(crate) edited: Edited,
-    /// Whether each target could be changed.
-    changed: Vec<Result<(), Error>>,
+/// Commits to the branch, all targets that can be changed at once.
+async fn commit(site: &Site<'_>, parts: &[Part]) -> Vec<Result<Done, Error>> {
+    let branch = &site.repository.branch;
+    let writers = &site.context.writers;
+    let _turn = writers.turn(site.repository.remotes.url.as_str(), branch).await;
+    for attempt in 1..=races::MAX_TRIES {
+        match try_commit(site, parts).await {
+            Err(Error::Push { source, .. }) if source.is_moved() => {
+                tracing::info!("branch '{branch}' was changed in the meantime, attempt {attempt}");
+                races::pause().await;
+            }
+            Err(error) => return all_failed(parts, &error),
+            Ok(done) => return done,
+        }
+    }
+    all_failed(parts, &Error::Races(branch.clone()))
 }
 
-impl Site<'_> {
-    /// Fetches a branch of the repository. Nothing is fetched if it is at a revision that is known.
-    pub(crate) async fn fetch(
-        &self,
-        branch: &str,
-        known: Option<String>,
-    ) -> Result<(Outcome, Stop), branch::Error> {
-        let is_all = self.paths.iter().any(String::is_empty);
-        let wanted = Wanted {
-            reference: Reference::from_fields(Fields {
-                branch: Some(branch),
-                ..Fields::default()
-            }),
-            sparse: (!is_all).then(|| Sparse::new(&self.paths).files(is_yaml)),
-            unless_revision: known,
-            over: None,
-        };
-        let place::Repository { remotes, timeout, .. } = self.repository;
-        branch::fetch(remotes, *timeout, wanted, &self.context.workshop).await
-    }
-
-    /// Fetches a branch, and sets the values of one target in its files.
-    pub(crate) async fn edit(&self, part: &Part, branch: &str) -> Result<Base, Error> {
-        single(self.edit_all(std::slice::from_ref(part), branch).await?)
-    }
-
-    /// Sets the values of one target in the files of a checkout.
-    pub(crate) async fn edit_in(&self, part: &Part, checkout: Checkout, stop: &Stop) -> Result<Base, Error> {
-        single(edit_in(std::slice::from_ref(part), checkout, stop).await?)
-    }
-
-    async fn edit_all(&self, parts: &[Part], branch: &str) -> Result<Base, Error> {
-        let fetched = self.fetch(branch, None).await;
-        let (outcome, stop) = fetched.map_err(|source| Error::Fetch {
-            branch: branch.to_owned(),
+async fn try_commit(site: &Site<'_>, parts: &[Part]) -> Result<Vec<Result<Done, Error>>, Error> {
+    let branch = &site.repository.branch;
+    let (checkout, stop) = site.checkout(branch).await?;
+    let (base, changed) = edit_all(parts, checkout, &stop).await?;
+    let parent = base.commit;
+    let is_new = !base.edited.contents.is_empty();
+    let mut commit = parent;
+    if let Some(first) = parts.first().filter(|_| is_new) {
+        let targets = parts.iter().zip(&changed).filter(|(_, changed)| changed.is_ok());
+        let targets = targets.map(|(part, _)| part.task.target.as_str());
+        let message = first.task.message(&targets.collect::<Vec<_>>(), &base.edited);
+        let made = site.write(first.task.author.clone(), base, message).await?;
+        let pushed = site.push(branch, Some(parent), Some(&made)).await;
+        pushed.map_err(|source| Error::Push {
+            branch: branch.clone(),
             source,
         })?;
-        match outcome {
-            Outcome::Fetched(checkout) => edit_in(parts, *checkout, &stop).await,
-            Outcome::Unchanged(_) => Err(Error::Abandoned), // it is asked for without a revision that is known
-        }
+        commit = made.id;
     }
-
-    /// Pushes a commit to a branch, or removes that.
-    pub(crate) async fn push(
-        &self,
-        branch: &str,
-        from: Option<ObjectId>,
-        commit: Option<&Commit>,
-    ) -> Result<(), push::Error> {
-        let step = Move {
-            reference: format!("refs/heads/{branch}"),
-            from,
-            to: commit.map(|commit| commit.id),
-        };
-        let objects = commit.map(|commit| commit.objects.clone()).unwrap_or_default();
-        let place::Repository { remotes, timeout, .. } = self.repository;
-        branch::push(remotes, *timeout, step, objects, &[]).await
-    }
-
-    /// Makes a commit over a base, on a blocking thread.
-    pub(crate) async fn write(&self, author: Person, base: Base, message: String) -> Result<Commit, Error> {
-        let edit = Edit {
-            parent: base.commit,
-            contents: edit::contents(base.edited),
-            author,
-            message,
-            key: None,
-        };
-        let writing = tokio::task::spawn_blocking(move || edit.write(&base.pack));
-        Ok(writing.await.map_err(|_| Error::Abandoned)??)
-    }
-
-    /// Commits to the branch, all targets that can be changed at once.
-    async fn commit(&self, parts: &[Part]) -> Vec<Result<Done, Error>> {
-        let branch = &self.repository.branch;
-        let writers = &self.context.writers;
-        let _turn = writers.turn(self.repository.remotes.url.as_str(), branch).await;
-        for attempt in 1..=races::MAX_TRIES {
-            match self.try_commit(parts).await {
-                Err(Error::Push { source, .. }) if source.is_moved() => {
-                    tracing::info!("branch '{branch}' was changed in the meantime, attempt {attempt}");
-                    races::pause().await;
-                }
-                Err(error) => return all_failed(parts, &error),
-                Ok(done) => return done,
-            }
-        }
-        all_failed(parts, &Error::Races(branch.clone()))
-    }
-
-    async fn try_commit(&self, parts: &[Part]) -> Result<Vec<Result<Done, Error>>, Error> {
-        let branch = &self.repository.branch;
-        let mut base = self.edit_all(parts, branch).await?;
-        let (parent, changed) = (base.commit, std::mem::take(&mut base.changed));
-        let is_new = !base.edited.contents.is_empty();
-        let mut commit = parent;
-        if let Some(first) = parts.first().filter(|_| is_new) {
-            let targets = parts.iter().zip(&changed).filter(|(_, changed)| changed.is_ok());
-            let targets = targets.map(|(part, _)| part.task.target.as_str());
-            let message = first.task.message(&targets.collect::<Vec<_>>(), &base.edited);
-            let made = self.write(first.task.author.clone(), base, message).await?;
-            let pushed = self.push(branch, Some(parent), Some(&made)).await;
-            pushed.map_err(|source| Error::Push {
-                branch: branch.clone(),
-                source,
-            })?;
-            commit = made.id;
-        }
-        let done = changed.into_iter().map(|changed| {
-            changed.map(|()| Done::Committed {
-                commit: commit.to_string(),
-                is_new,
-            })
-        });
-        Ok(done.collect())
-    }
+    let done = changed.into_iter().map(|changed| {
+        changed.map(|()| Done::Committed {
+            commit: commit.to_string(),
+            is_new,
+        })
+    });
+    Ok(done.collect())
 }
 
 /// The same failure for each.
@@ -353,34 +300,26 @@ fn all_failed(parts: &[Part], error: &Error) -> Vec<Result<Done, Error>> {
     parts.iter().map(|_| Err(Error::Way(problem.clone()))).collect()
 }
 
-/// The base of one target, if that could be changed.
-fn single(mut base: Base) -> Result<Base, Error> {
-    base.changed.pop().unwrap_or(Err(Error::Abandoned)).map(|()| base)
-}
-
 /// Sets the values of targets in the files of a checkout. One that cannot be changed leaves the others unhurt.
-async fn edit_in(parts: &[Part], checkout: Checkout, stop: &Stop) -> Result<Base, Error> {
+async fn edit_all(
+    parts: &[Part],
+    checkout: Checkout,
+    stop: &Stop,
+) -> Result<(Base, Vec<Result<(), Error>>), Error> {
     let parts: Vec<_> = parts
         .iter()
         .map(|part| (part.path.clone(), part.task.clone()))
         .collect();
     let waiting = stop.when_dropped();
     let editing = tokio::task::spawn_blocking(move || {
-        let Checkout { resolved, pack, .. } = checkout;
         let (mut edited, mut changed) = (Edited::default(), Vec::new());
         for (path, task) in &parts {
-            let one = edit::edit_below(&task.wanted, path, &pack, &edited);
+            let one = edit::edit_below(&task.wanted, path, &checkout.pack, &edited);
             changed.push(one.map(|one| edited.add(one)).map_err(Error::Edit));
         }
-        Base {
-            commit: resolved.commit,
-            revision: resolved.revision,
-            pack,
-            edited,
-            changed,
-        }
+        (Base::new(checkout, edited), changed)
     });
-    let base = editing.await.map_err(|_| Error::Abandoned)?;
+    let done = editing.await.map_err(|_| Error::Abandoned)?;
     waiting.disarm();
-    Ok(base)
+    Ok(done)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::delivery::{Pipeline, Release};
+use api::delivery::{Author, Pipeline, Release};
 use change_policy::mark::Change;
 use cluster_access::targets::Target as Cluster;
 use controller_kit::ObjectKey;
@@ -15,6 +15,7 @@ use promotion::manifests::{self, Edited, Wanted};
 use yaml_setters::is_yaml;
 
 use crate::observe::Looked;
+use crate::proposal::{bounded, branch_name, code};
 
 /// Bytes of files that are held at once.
 const MAX_FILES: usize = 32 << 20;
@@ -79,7 +80,6 @@ impl Task {
         let facts = |at: usize| looked.apps.get(at).and_then(Option::as_ref);
         let fields = |at: usize| facts(at).map(|facts| &facts.fields);
         let place = (environment, looked.namespace.as_str());
-        let author = pipeline.spec.author.clone();
         Self {
             wanted: Wanted::new(pipeline, place, release, fields),
             target: looked.name.clone(),
@@ -90,18 +90,7 @@ impl Task {
             owners: (0..pipeline.spec.apps.len())
                 .map(|at| facts(at).and_then(|facts| facts.owner.clone()))
                 .collect(),
-            author: match author {
-                Some(author) => Person {
-                    name: author
-                        .name
-                        .unwrap_or_else(|| author.email.split('@').next().unwrap_or_default().to_owned()),
-                    email: author.email,
-                },
-                None => Person {
-                    name: AUTHOR.0.to_owned(),
-                    email: AUTHOR.1.to_owned(),
-                },
-            },
+            author: author(pipeline.spec.author.as_ref()),
         }
     }
 
@@ -130,6 +119,34 @@ impl Task {
             }
             _ => format!("Promote release {number} of {pipeline} to {environment}"),
         }
+    }
+
+    /// The branch of its pull request.
+    pub(crate) fn branch(&self) -> String {
+        let pipeline = self.wanted.pipeline_name().replace('/', "-");
+        let (environment, target) = (&self.wanted.environment, self.target.replace('/', "-"));
+        branch_name(format!("{pipeline}-{environment}-{target}"))
+    }
+
+    /// The description of its pull request. Texts of others stand in code spans.
+    pub(crate) fn body(&self, edited: &Edited) -> String {
+        let mut text = format!(
+            "Release {} of the pipeline {} goes into {} ({}).\n\n",
+            self.release.number,
+            code(&self.wanted.pipeline_name()),
+            code(&self.wanted.environment),
+            code(&self.target)
+        );
+        if let Some(asked) = &self.asked {
+            text.push_str(&format!("Asked for by {}.\n\n", code(&asked.by)));
+        }
+        for line in edited.lines() {
+            text.push_str(&format!("- {}\n", code(&line)));
+        }
+        text.push_str(
+            "\nWhile it is open, this pull request is kept up to date. Close it to decline the release here.\n",
+        );
+        bounded(text)
     }
 
     /// What it carries, in one line.
@@ -161,16 +178,25 @@ impl Task {
     }
 }
 
-/// What identifies the change, and the files that it is made over; None if nothing changes.
-/// What was asked for is a change of its own: it may be the same as one that was merged before.
-pub(crate) fn identity(
-    edited: &Edited,
-    asked: Option<&Asked>,
-    pack: &Pack,
-) -> Result<Option<(Change, Change)>, pack::Error> {
-    if edited.contents.is_empty() {
-        return Ok(None);
+/// The author of commits.
+pub(crate) fn author(named: Option<&Author>) -> Person {
+    match named {
+        Some(Author { name, email }) => Person {
+            name: match name {
+                Some(name) => name.clone(),
+                None => email.split('@').next().unwrap_or_default().to_owned(),
+            },
+            email: email.clone(),
+        },
+        None => Person {
+            name: AUTHOR.0.to_owned(),
+            email: AUTHOR.1.to_owned(),
+        },
     }
+}
+
+/// What identifies a promotion. What was asked for is a change of its own: it may be the same as one that was merged before.
+pub(crate) fn change(edited: &Edited, asked: Option<&Asked>) -> Change {
     let parts = edited.changes.iter().flat_map(|(file, change)| {
         let object = &change.object;
         [
@@ -183,8 +209,14 @@ pub(crate) fn identity(
         ]
     });
     let asked = asked.map(|asked| asked.at.to_string());
-    let parts = parts.map(String::as_str).chain(asked.as_deref());
-    let change = Change::new(parts);
+    Change::new(parts.map(String::as_str).chain(asked.as_deref()))
+}
+
+/// What identifies the files that a change is made over; None if nothing changes.
+pub(crate) fn base(edited: &Edited, pack: &Pack) -> Result<Option<Change>, pack::Error> {
+    if edited.contents.is_empty() {
+        return Ok(None);
+    }
     let mut below = Vec::new();
     for path in edited.contents.keys() {
         below.push(path.clone());
@@ -194,7 +226,7 @@ pub(crate) fn identity(
                 .unwrap_or_default(),
         );
     }
-    Ok(Some((change, Change::new(below.iter().map(String::as_str)))))
+    Ok(Some(Change::new(below.iter().map(String::as_str))))
 }
 
 /// The files of YAML below a folder that may have to be changed.

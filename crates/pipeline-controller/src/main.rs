@@ -14,6 +14,7 @@ mod place;
 mod proposal;
 mod reconcile;
 mod remote;
+mod site;
 mod status;
 mod weave;
 

@@ -1,8 +1,9 @@
-//! A release that goes in by pull request, as a ChangePolicy says (ADR 16): one branch and one pull request for each target.
+//! A change that goes in by pull request, as a ChangePolicy says (ADR 16): one branch and one pull request for each.
 //!
 //! Git and the forge are the memory. Each run reads the pull requests, the base and the branch; `change_policy::plan` decides;
 //! then the branch is pushed and the pull request follows. A run that was cut off anywhere is completed by the next one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::delivery::{ChangeKind, ChangePolicy, Pipeline, PullRequestSpec};
@@ -10,6 +11,8 @@ use change_policy::mark::{self, Commit as Mark};
 use change_policy::plan::{self, Branch, Push, Request, Seen};
 use forge::Forge;
 use forge::pull_request::{Draft, PullRequest, State};
+use git_client::commit::Person;
+use git_client::pack::Pack;
 use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::races;
 use git_writer::request::{self, Merged, named};
@@ -19,9 +22,10 @@ use promotion::manifests::Edited;
 use remote_access::error::ReadError;
 use transport::stop::Stop;
 
-use crate::change::{self, Done, Part, Site};
+use crate::change::{self, Done};
 use crate::context::Context;
 use crate::edit::{self, Task};
+use crate::site::Site;
 
 /// Requests to the forge may take so long each.
 const FORGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -58,6 +62,27 @@ impl From<forge::Error> for change::Error {
     fn from(error: forge::Error) -> Self {
         Error::from(error).into()
     }
+}
+
+/// The name of a branch. Names of objects hold nothing that a branch may not.
+pub(crate) fn branch_name(mut name: String) -> String {
+    name.insert_str(0, "windlass/");
+    name.truncate(name.floor_char_boundary(MAX_BRANCH));
+    name
+}
+
+/// A description that a forge takes.
+pub(crate) fn bounded(mut text: String) -> String {
+    if text.len() > MAX_BODY {
+        text.truncate(text.floor_char_boundary(MAX_BODY));
+        text.push('…');
+    }
+    text
+}
+
+/// A text of others as code: nothing in it is Markdown.
+pub(crate) fn code(text: &str) -> String {
+    format!("`{}`", text.replace(['`', '\n', '\r'], " "))
 }
 
 /// How changes go in.
@@ -125,44 +150,12 @@ pub(crate) fn announce(task: &Task) -> Proposal {
     Proposal {
         event: (task.proposed.as_ref() != Some(&line)).then(event),
         line,
-        again: None,
+        ..Proposal::default()
     }
-}
-
-/// Brings the pull request of a target to where it should be.
-pub(crate) async fn propose(
-    site: &Site<'_>,
-    part: &Part,
-    (policy, spec): (&str, &PullRequestSpec),
-    open: usize,
-) -> Result<Done, change::Error> {
-    let work = Work {
-        forge: sign_in(site, policy, spec).await?,
-        branch: branch_name(&part.task),
-        may_open: spec.max_open.is_none_or(|most| open < most as usize),
-        site,
-        part,
-        spec,
-    };
-    let writers = &site.context.writers;
-    let _turn = writers
-        .turn(site.repository.remotes.url.as_str(), &work.branch)
-        .await;
-    for attempt in 1..=races::MAX_TRIES {
-        match work.pass().await {
-            Ok(Some(done)) => return Ok(done),
-            Ok(None) => {}
-            Err(change::Error::Push { source, .. }) if source.is_moved() => {}
-            Err(error) => return Err(error),
-        }
-        tracing::info!("a branch was changed in the meantime, attempt {attempt}");
-        races::pause().await;
-    }
-    Err(change::Error::Races(work.branch))
 }
 
 async fn sign_in(site: &Site<'_>, policy: &str, spec: &PullRequestSpec) -> Result<Forge<'static>, Error> {
-    let own = site.pipeline.namespace().unwrap_or_default();
+    let own = site.namespace;
     let url = site.repository.remotes.url.to_string();
     let address = match &spec.forge.url {
         Some(url) => url,
@@ -181,25 +174,32 @@ async fn sign_in(site: &Site<'_>, policy: &str, spec: &PullRequestSpec) -> Resul
         identities: &context.identities,
         timeout: FORGE_TIMEOUT.min(site.repository.timeout),
     };
-    let reader = context.reader(&own);
+    let reader = context.reader(own);
     Ok(remote_access::forge::sign_in(&spec.forge, address, &reader, ways).await?)
 }
 
-/// The branch of a target. Names of objects hold nothing that a branch may not.
-fn branch_name(task: &Task) -> String {
-    let (pipeline, environment) = (
-        task.wanted.pipeline_name().replace('/', "-"),
-        &task.wanted.environment,
-    );
-    let target = task.target.replace('/', "-");
-    let mut name = format!("windlass/{pipeline}-{environment}-{target}");
-    name.truncate(name.floor_char_boundary(MAX_BRANCH));
-    name
+/// What is proposed.
+pub(crate) trait Proposed: Send + Sync + 'static {
+    /// The branch that holds it.
+    fn branch(&self) -> String;
+    /// Author of its commit.
+    fn author(&self) -> Person;
+    /// Makes it in the files of a commit.
+    fn edit(&self, pack: &Pack) -> Result<Edited, edit::Error>;
+    /// What identifies it.
+    fn change(&self, edited: &Edited) -> mark::Change;
+    /// What the pull request and the commit say first.
+    fn title(&self) -> String;
+    /// The message of its commit.
+    fn message(&self, edited: &Edited) -> String;
+    /// The description of its pull request.
+    fn body(&self, edited: &Edited) -> String;
 }
 
-struct Work<'a> {
+/// The work on one pull request.
+pub(crate) struct Work<'a> {
     site: &'a Site<'a>,
-    part: &'a Part,
+    change: Arc<dyn Proposed>,
     spec: &'a PullRequestSpec,
     forge: Forge<'static>,
     branch: String,
@@ -213,18 +213,54 @@ struct Head {
     checkout: Option<(Checkout, Stop)>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// Signs in at the forge.
+    pub(crate) async fn new(
+        site: &'a Site<'a>,
+        change: Arc<dyn Proposed>,
+        (policy, spec): (&str, &'a PullRequestSpec),
+        may_open: bool,
+    ) -> Result<Self, change::Error> {
+        Ok(Self {
+            forge: sign_in(site, policy, spec).await?,
+            branch: change.branch(),
+            site,
+            change,
+            spec,
+            may_open,
+        })
+    }
+
+    /// Brings the branch and the pull request to where they should be.
+    pub(crate) async fn propose(&self) -> Result<Done, change::Error> {
+        let writers = &self.site.context.writers;
+        let _turn = writers
+            .turn(self.site.repository.remotes.url.as_str(), &self.branch)
+            .await;
+        for attempt in 1..=races::MAX_TRIES {
+            match self.pass().await {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => {}
+                Err(change::Error::Push { source, .. }) if source.is_moved() => {}
+                Err(error) => return Err(error),
+            }
+            tracing::info!("a branch was changed in the meantime, attempt {attempt}");
+            races::pause().await;
+        }
+        Err(change::Error::Races(self.branch.clone()))
+    }
+
     /// One look at everything. None if the base moved on the way.
     async fn pass(&self) -> Result<Option<Done>, change::Error> {
-        let (site, task) = (self.site, &self.part.task);
+        let site = self.site;
         let target = &site.repository.branch;
         // Before the base: a fresh merge would look as if it had been taken back.
         let mut requests = self.forge.find(&self.branch, target).await?;
         self.close_doubled(&mut requests).await?;
-        let base = site.edit(self.part, target).await?;
+        let base = site.edit(&self.change, site.checkout(target).await?).await?;
         let (revision, commit) = (base.revision.clone(), base.commit);
-        let identity = edit::identity(&base.edited, task.asked.as_ref(), &base.pack);
-        let wanted = identity.map_err(edit::Error::from)?;
+        let below = edit::base(&base.edited, &base.pack).map_err(edit::Error::from)?;
+        let wanted = below.map(|below| (self.change.change(&base.edited), below));
         let head = self.head().await?;
         let seen = Seen {
             wanted: wanted.as_ref().map(|(change, _)| change),
@@ -253,7 +289,7 @@ impl Work<'_> {
                 };
             }
         }
-        let body = body(task, &base.edited);
+        let body = self.change.body(&base.edited);
         let at = head.commit;
         let was_ours = matches!(head.branch, Branch::Ours { .. });
         let own = match (push, &wanted) {
@@ -267,8 +303,8 @@ impl Work<'_> {
                     base: below.clone(),
                     owner: self.owner(),
                 };
-                let message = mark.signed_off(&task.message(&[&task.target], &base.edited));
-                let commit = site.write(task.author.clone(), base, message).await?;
+                let message = mark.signed_off(&self.change.message(&base.edited));
+                let commit = site.write(self.change.author(), base, message).await?;
                 self.push(at, Some(&commit)).await?;
                 Some(commit.id)
             }
@@ -285,6 +321,8 @@ impl Work<'_> {
             }));
         };
         let mut proposal = Proposal::default();
+        // Without a mark it is a person's, and is not merged by us.
+        let is_theirs = matches!(request, Request::Keep(open) if mark::change_of(&open.body).is_none());
         let open = self
             .request(
                 request,
@@ -294,7 +332,9 @@ impl Work<'_> {
                 &mut proposal,
             )
             .await?;
-        if let (Some(open), Some(own), Some(merge)) = (&open, own, &self.spec.merge) {
+        if let (Some(open), Some(own), Some(merge)) = (&open, own, &self.spec.merge)
+            && !is_theirs
+        {
             match request::merge(&self.forge, open, own, merge).await? {
                 // The base has it: seen by another look.
                 Merged::Done => return Ok(None),
@@ -307,9 +347,9 @@ impl Work<'_> {
         Ok(Some(Done::Proposed(proposal)))
     }
 
-    /// The UID of the pipeline.
+    /// The UID of the object.
     fn owner(&self) -> String {
-        self.site.pipeline.uid().unwrap_or_default()
+        self.site.uid.to_owned()
     }
 
     async fn push(
@@ -346,7 +386,7 @@ impl Work<'_> {
         let bytes = checkout.pack.commit().map_err(edit::Error::from)?;
         Ok(Head {
             commit: Some(checkout.resolved.commit),
-            branch: git_writer::owner::judge(&bytes, &self.owner(), &self.part.task.author.email),
+            branch: git_writer::owner::judge(&bytes, self.site.uid, &self.change.author().email),
             checkout: Some((*checkout, stop)),
         })
     }
@@ -356,14 +396,13 @@ impl Work<'_> {
         let Some((theirs, stop)) = head.checkout else {
             return Ok(());
         };
-        let base = self.site.edit_in(self.part, theirs, &stop).await?;
+        let base = self.site.edit(&self.change, (theirs, stop)).await?;
         if base.edited.contents.is_empty() {
             return Ok(());
         }
         // Without a mark: it stands on the work of others, and must never be replaced.
-        let task = &self.part.task;
-        let (parent, message) = (base.commit, task.message(&[&task.target], &base.edited));
-        let commit = self.site.write(task.author.clone(), base, message).await?;
+        let (parent, message) = (base.commit, self.change.message(&base.edited));
+        let commit = self.site.write(self.change.author(), base, message).await?;
         self.push(Some(parent), Some(&commit)).await
     }
 
@@ -399,15 +438,11 @@ impl Work<'_> {
         change: &mark::Change,
         proposal: &mut Proposal,
     ) -> Result<Option<PullRequest>, change::Error> {
-        let title = self.part.task.title();
+        let title = self.change.title();
         let is_open = |open: &PullRequest| format!("{} is open", named(open));
         let (line, event, open) = match request {
             Request::None | Request::Close(_) => return Ok(None),
-            // Without a mark it is a person's, and is not merged by us.
-            Request::Keep(open) => {
-                let ours = mark::change_of(&open.body).map(|_| open.clone());
-                (is_open(open), None, ours)
-            }
+            Request::Keep(open) => (is_open(open), None, Some(open.clone())),
             Request::Open => {
                 let needs_more = !self.spec.labels.is_empty() || !self.spec.reviewers.is_empty();
                 let unfinished = mark::unfinished(body, change);
@@ -459,30 +494,4 @@ impl Work<'_> {
         (proposal.line, proposal.event) = (line, event.map(|event| format!("{event}: {title}")));
         Ok(open)
     }
-}
-
-/// The description of a pull request. Texts of others stand in code spans.
-fn body(task: &Task, edited: &Edited) -> String {
-    let code = |text: &str| format!("`{}`", text.replace(['`', '\n', '\r'], " "));
-    let mut text = format!(
-        "Release {} of the pipeline {} goes into {} ({}).\n\n",
-        task.release.number,
-        code(&task.wanted.pipeline_name()),
-        code(&task.wanted.environment),
-        code(&task.target)
-    );
-    if let Some(asked) = &task.asked {
-        text.push_str(&format!("Asked for by {}.\n\n", code(&asked.by)));
-    }
-    for line in edited.lines() {
-        text.push_str(&format!("- {}\n", code(&line)));
-    }
-    text.push_str(
-        "\nWhile it is open, this pull request is kept up to date. Close it to decline the release here.\n",
-    );
-    if text.len() > MAX_BODY {
-        text.truncate(text.floor_char_boundary(MAX_BODY));
-        text.push('…');
-    }
-    text
 }
