@@ -159,7 +159,7 @@ impl Forge {
         }
     }
 
-    async fn file(&self, folder: &str) -> Result<String> {
+    pub async fn file(&self, folder: &str) -> Result<String> {
         self.gitea
             .file(&self.repository, "main", &format!("{folder}/shop.yaml"))
             .await

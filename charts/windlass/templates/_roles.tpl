@@ -96,6 +96,10 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [pipelines, pipelines/status]
   verbs: [get, list, watch, update, patch]
+# Finished ones are deleted.
+- apiGroups: [delivery.windlass.dev]
+  resources: [changerequests, changerequests/status]
+  verbs: [get, list, watch, update, patch, delete]
 # What is promoted; what an owner of a pipeline sees of it is asked for with system:auth-delegator.
 - apiGroups: [helm.toolkit.fluxcd.io]
   resources: [helmreleases]
@@ -164,7 +168,7 @@
   verbs: [get, list, watch, patch]
 {{- if .Values.pipelines.enabled }}
 - apiGroups: [delivery.windlass.dev]
-  resources: [pipelines]
+  resources: [changerequests, pipelines]
   verbs: [get, list, watch, patch]
 {{- end }}
 {{- end }}
@@ -213,5 +217,5 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies, pipelines]
+delivery.windlass.dev: [changepolicies, changerequests, pipelines]
 {{- end }}

@@ -94,6 +94,22 @@ where
     store_and_touched(events.modify(strip), fingerprint)
 }
 
+/// Like [`watch_into_store`], without what `lighten` takes out of each object before it is kept.
+pub fn watch_into_store_without<K>(
+    api: Api<DeserializeGuard<K>>,
+    flags: &WatchFlags,
+    lighten: fn(&mut K),
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let events = watcher(api, selecting(&flags.watch_label_selector))
+        .default_backoff()
+        .filter_map(|event| ready(event.map(readable).transpose()));
+    let events = events.modify(strip).modify(lighten);
+    store_and_touched(events, |object: &K| Some(ReconcileTrigger::from_object(object)))
+}
+
 /// Unpacks an event; None if its object cannot be read.
 fn readable<K>(event: watcher::Event<DeserializeGuard<K>>) -> Option<watcher::Event<K>>
 where

@@ -18,6 +18,7 @@ use remote_access::identity::Identities;
 use transport::http;
 
 use crate::app::{App, Facts};
+use crate::change_request::Requests;
 use crate::failures::Failures;
 use crate::remote::Remotes;
 use crate::weave::Weave;
@@ -42,6 +43,7 @@ pub(crate) struct Context {
     pub(crate) writers: Writers,
     pub(crate) failures: Failures,
     pub(crate) remotes: Remotes,
+    pub(crate) requests: Requests,
     /// Pipelines of Weave GitOps, if they are served.
     pub(crate) weave: Option<Weave>,
     pub(crate) jitter_percentage: u8,

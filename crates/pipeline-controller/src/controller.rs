@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access_review::Reviews;
 use anyhow::Context as _;
-use api::delivery::{AppKind, Pipeline};
+use api::delivery::{AppKind, ChangeRequest, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::source::{GitRepository, OCIRepository};
@@ -14,6 +14,7 @@ use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
 use controller_kit::runtime::{
     Cache, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
+    watch_into_store_without,
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::change_request::{self, Requests};
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
@@ -67,7 +69,13 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         selecting(""),
         |app: &App<GitRepository>| Some(app.fingerprint()),
     );
+    // Their contents would be the largest part of the memory, and are read once.
+    let (requests, touched_requests) =
+        watch_into_store_without::<ChangeRequest>(scoped_api(&kit.client, watch), watch, |request| {
+            request.spec.files.clear();
+        });
     kit.metrics.objects(pipelines.clone(), |_| true);
+    kit.metrics.objects(requests.clone(), |_| true);
     let (weave, touched_weave) = match flags.weave_pipelines {
         true => {
             let (weave, touched) = weave(&flags, &kit);
@@ -119,6 +127,16 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             );
             move || targets(&flags, &kit, has_identities)
         }),
+        requests: Requests {
+            writer: Writer {
+                client: kit.client.clone(),
+                cache: Cache::new(requests),
+                recorder: kit.recorder.clone(),
+                metrics: kit.metrics.clone(),
+                manager: NAME,
+            },
+            queue: Queue::new("changerequest", flags.common.rate, &kit.metrics),
+        },
         weave,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,
     });
@@ -131,6 +149,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = waking(touched_kustomizations, AppKind::Kustomization, &context) => anyhow::bail!("the watch of Kustomizations ended"),
         () = waking(touched_artifacts, AppKind::OCIRepository, &context) => anyhow::bail!("the watch of OCIRepositories ended"),
         () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
+        () = change_requests(touched_requests, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("the watch of ChangeRequests ended"),
         () = weave_pipelines(touched_weave, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("a watch of Weave's kinds ended"),
         () = async {
             listed(&context).await;
@@ -206,6 +225,34 @@ async fn weave_pipelines(
     tokio::select! {
         () = feed(pipelines, &weave.queue) => {}
         () = of_clusters => {}
+        () = working => {}
+    }
+}
+
+/// Has changes proposed that people ask for.
+async fn change_requests(
+    touched: impl futures::Stream<Item = ObjectRef<ChangeRequest>>,
+    context: &Arc<Context>,
+    (concurrent, token): (u16, CancellationToken),
+) {
+    let requests = &context.requests;
+    let working = async {
+        listed(context).await;
+        // A store is dropped with its watch only, and that ends the process.
+        let _ = requests.writer.cache.store().wait_until_ready().await;
+        let handler = {
+            let context = context.clone();
+            move |key: ObjectKey| {
+                let (context, span) = (context.clone(), reconcile_span::<ChangeRequest>(&key));
+                change_request::reconcile(key, context).instrument(span)
+            }
+        };
+        requests.queue.run(concurrent.into(), token, handler).await;
+        // The end of the process is the other queue's.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = feed(touched, &requests.queue) => {}
         () = working => {}
     }
 }

@@ -37,6 +37,9 @@ pub(crate) enum Error {
     /// The values cannot be set in them.
     #[error(transparent)]
     Manifests(#[from] manifests::Error),
+    /// They cannot be changed as a person asked for it.
+    #[error(transparent)]
+    Asked(#[from] manifest_edit::Error),
 }
 
 /// A release that enters though the target has had a newer one, or this one.

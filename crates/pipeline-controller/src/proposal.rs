@@ -100,6 +100,8 @@ pub(crate) enum Way {
 pub(crate) struct Proposal {
     /// The pull request, and how it stands.
     pub(crate) line: String,
+    /// The pull request, if it is open.
+    pub(crate) request: Option<Box<PullRequest>>,
     /// What was done to it.
     pub(crate) event: Option<String>,
     /// When it is looked at again, where there is a time.
@@ -194,6 +196,10 @@ pub(crate) trait Proposed: Send + Sync + 'static {
     fn message(&self, edited: &Edited) -> String;
     /// The description of its pull request.
     fn body(&self, edited: &Edited) -> String;
+    /// Whether it is merged without a person, where the ChangePolicy says so.
+    fn may_merge(&self) -> bool {
+        true
+    }
 }
 
 /// The work on one pull request.
@@ -248,6 +254,27 @@ impl<'a> Work<'a> {
             races::pause().await;
         }
         Err(change::Error::Races(self.branch.clone()))
+    }
+
+    /// The pull request, if it was merged or closed and no other is open.
+    pub(crate) async fn ended(&self) -> Result<Option<PullRequest>, change::Error> {
+        let requests = self
+            .forge
+            .find(&self.branch, &self.site.repository.branch)
+            .await?;
+        let newest = requests
+            .into_iter()
+            .max_by_key(|one| (one.state == State::Open, one.number));
+        Ok(newest.filter(|newest| newest.state != State::Open))
+    }
+
+    /// Deletes the branch, unless it has commits of others.
+    pub(crate) async fn clear(&self) -> Result<(), change::Error> {
+        let head = self.head().await?;
+        match head.branch {
+            Branch::Ours { .. } => self.push(head.commit, None).await,
+            Branch::Missing | Branch::Foreign => Ok(()),
+        }
     }
 
     /// One look at everything. None if the base moved on the way.
@@ -333,6 +360,7 @@ impl<'a> Work<'a> {
             )
             .await?;
         if let (Some(open), Some(own), Some(merge)) = (&open, own, &self.spec.merge)
+            && self.change.may_merge()
             && !is_theirs
         {
             match request::merge(&self.forge, open, own, merge).await? {
@@ -344,6 +372,7 @@ impl<'a> Work<'a> {
                 }
             }
         }
+        proposal.request = open.map(Box::new);
         Ok(Some(Done::Proposed(proposal)))
     }
 
