@@ -1,6 +1,6 @@
 //! Who may decide about pipelines, by the policy of the chart and the real API server.
 
-use api::delivery::Pipeline;
+use api::delivery::{ChangeRequest, Pipeline};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
@@ -13,6 +13,10 @@ const TEAM: &str = "team";
 
 /// The cluster as a person sees it.
 async fn person(cluster: &Cluster, name: &str) -> Api<Pipeline> {
+    Api::namespaced(client_of(cluster, name).await, TEAM)
+}
+
+async fn client_of(cluster: &Cluster, name: &str) -> Client {
     let path = cluster.control_plane.kubeconfig_path();
     let mut kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
     for user in &mut kubeconfig.auth_infos {
@@ -22,7 +26,7 @@ async fn person(cluster: &Cluster, name: &str) -> Api<Pipeline> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .unwrap();
-    Api::namespaced(Client::try_from(config).unwrap(), TEAM)
+    Client::try_from(config).unwrap()
 }
 
 /// Lets people write pipelines, with a role of the cluster.
@@ -196,4 +200,57 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     annotate(&ben, "approvals", "").await.unwrap();
     let theirs = json!({"delivery.windlass.dev/approvals": format!("[{hers}]")});
     assert!(ben.create(&parameters, &pipeline("other", theirs)).await.is_err());
+    only_ones_own_changes(&cluster).await;
+}
+
+/// Who may ask for a change asks in their own name.
+async fn only_ones_own_changes(cluster: &Cluster) {
+    let requests: Api<ChangeRequest> = Api::namespaced(client_of(cluster, "ben").await, TEAM);
+    let request = |name: &str, by: Option<&str>| -> ChangeRequest {
+        let mut request = json!({
+            "apiVersion": "delivery.windlass.dev/v1alpha1", "kind": "ChangeRequest", "metadata": {"name": name},
+            "spec": {
+                "kustomizationRef": {"name": "apps"}, "changePolicyRef": {"name": "review"}, "title": "More",
+                "files": [{"path": "a.yaml", "content": "kind: ConfigMap"}],
+            },
+        });
+        if let Some(by) = by {
+            request["spec"]["requestedBy"] = json!(by);
+        }
+        serde_json::from_value(request).unwrap()
+    };
+    let parameters = PostParams::default();
+    let refused = requests
+        .create(&parameters, &request("forged", Some("ana")))
+        .await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("users may ask for a change in their own name only"),
+        "{refused}"
+    );
+    requests
+        .create(&parameters, &request("own", Some("ben")))
+        .await
+        .unwrap();
+    requests
+        .create(&parameters, &request("no-name", None))
+        .await
+        .unwrap();
+    // The spec stays as it was made, so the name in it does, too.
+    let other = Patch::Merge(json!({"spec": {"requestedBy": "ana"}}));
+    let refused = requests.patch("own", &PatchParams::default(), &other).await;
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("spec cannot be changed")
+    );
+    // Who may write pipelines, and no more, asks for nothing.
+    let requests: Api<ChangeRequest> = Api::namespaced(client_of(cluster, "eve").await, TEAM);
+    assert!(
+        requests
+            .create(&parameters, &request("eve", Some("eve")))
+            .await
+            .is_err()
+    );
 }

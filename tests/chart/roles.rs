@@ -199,6 +199,28 @@ async fn a_pipeline_promotes_with_the_roles_of_the_chart() {
     let written = repository.git(&["show", "main:apps/shop.yaml"]).unwrap();
     assert!(written.contains("1.1.0"), "{written}");
 
+    // A change that somebody asks for: it is judged, and deleted when it was kept long enough after its end.
+    let mut request = json!({
+        "apiVersion": "delivery.windlass.dev/v1alpha1", "kind": "ChangeRequest",
+        "metadata": {"name": "more", "namespace": TENANT},
+        "spec": {
+            "kustomizationRef": {"name": "apps"}, "changePolicyRef": {"name": "none"}, "title": "More", "keepFor": "1s",
+            "files": [{"path": "apps/a.yaml", "content": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}],
+        },
+    });
+    objects::apply(&cluster.client, &request).await.unwrap();
+    let (requests, name) = objects::api_of(&cluster.client, &request).unwrap();
+    let is_judged = |found: &DynamicObject| objects::condition(found, "Ready").is_some();
+    wait_for(&requests, &name, is_judged, PATIENCE).await.unwrap();
+    let ended = Patch::Merge(json!({"status": {"finishedAt": "2026-11-26T00:00:00Z"}}));
+    requests
+        .patch_status(&name, &PatchParams::default(), &ended)
+        .await
+        .unwrap();
+    request["metadata"]["annotations"] = json!({"reconcile.fluxcd.io/requestedAt": "now"});
+    objects::apply(&cluster.client, &request).await.unwrap();
+    wait_until_gone(&requests, &name, PATIENCE).await.unwrap();
+
     // What is made of a pipeline of Weave GitOps, and unmade.
     let strategy = json!({"type": "gitea", "url": "https://git.example.com/a/b", "baseBranch": "main", "secretRef": {"name": "a"}});
     let mut old = json!({
