@@ -5,7 +5,6 @@
 mod checkout;
 mod show;
 mod sources;
-mod unified;
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +17,9 @@ use crate::cluster::output::Colours;
 use crate::cluster::{self, Cluster, Failure, Scope, Target, print, select};
 use crate::progress::Progress;
 use checkout::Checkout;
-use show::Form;
 use sources::Sources;
 
-pub(crate) use unified::hunks;
+pub(crate) use show::{Form, hunks, shown};
 
 /// Command line of `diff`.
 #[derive(Debug, Args)]

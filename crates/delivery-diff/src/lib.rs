@@ -17,6 +17,7 @@
 //! | `promoted` | what a release of a pipeline would change in files |
 //! | `given` | the values that an object is built with, and where each is from |
 //! | `report` | the findings, as data |
+//! | `unified` | the difference of two texts |
 
 mod apply;
 mod archive;
@@ -36,6 +37,7 @@ mod release;
 mod report;
 mod source;
 mod subject;
+mod unified;
 mod upgrade;
 mod world;
 
@@ -50,4 +52,5 @@ pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};
 pub use source::source_of;
 pub use subject::Subject;
+pub use unified::{Hunk, Line, hunks};
 pub use world::World;

@@ -1,11 +1,10 @@
 //! How a comparison is shown: for people, as a unified diff, and for programs.
 
 use clap::ValueEnum;
-use delivery_diff::{Action, Entry, Field, Section, Summary};
+use delivery_diff::{Action, Entry, Field, Line, Section, Summary};
 use delivery_graph::one_line;
 use serde_json::{Value, json};
 
-use super::unified;
 use crate::cluster::output::{self, Colours, Tone};
 use crate::cluster::{Failure, Output};
 
@@ -142,10 +141,27 @@ fn diff(sections: &[Section], colours: Colours) -> Result<String, Failure> {
                 name("cluster", &before),
                 name("local", &after)
             ));
-            text.push_str(&unified::hunks(&before, &after, colours));
+            text.push_str(&hunks(&before, &after, colours));
         }
     }
     Ok(text)
+}
+
+/// The hunks in which two texts differ, as lines; empty when they do not.
+pub(crate) fn hunks(old: &str, new: &str, colours: Colours) -> String {
+    let mut text = String::new();
+    for hunk in delivery_diff::hunks(old, new) {
+        text.push_str(&format!("{}\n", hunk.header));
+        for line in hunk.lines {
+            text.push_str(&match line {
+                Line::Same(line) => format!(" {line}"),
+                Line::Old(line) => colours.paint(&format!("-{line}"), Tone::Bad),
+                Line::New(line) => colours.paint(&format!("+{line}"), Tone::Good),
+            });
+            text.push('\n');
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,24 +1,34 @@
 //! The difference of two texts in unified form. Pure.
 
-use crate::cluster::output::{Colours, Tone};
-
 /// So many equal lines are shown around a difference.
 const CONTEXT: usize = 3;
 /// Texts with more places to compare are shown as replaced as a whole: an answer that comes is worth more than the shortest.
 const PLACES: usize = 16 << 20;
 
-/// A run of lines: of both texts, of the old or of the new one.
+/// A line: of both texts, of the old or of the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line<'t> {
+pub enum Line<'t> {
+    /// Of both.
     Same(&'t str),
+    /// Of the old one.
     Old(&'t str),
+    /// Of the new one.
     New(&'t str),
 }
 
-/// Writes the hunks in which two texts differ; empty when they do not.
-pub(crate) fn hunks(old: &str, new: &str, colours: Colours) -> String {
+/// A place where two texts differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunk<'t> {
+    /// Which lines of each: `@@ -7,11 +7,11 @@`.
+    pub header: String,
+    /// The lines.
+    pub lines: Vec<Line<'t>>,
+}
+
+/// The hunks in which two texts differ; none when they do not.
+pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
     let lines = lines(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
-    let mut text = String::new();
+    let mut hunks = Vec::new();
     let mut from = 0;
     let is_change = |line: &Line<'_>| !matches!(line, Line::Same(_));
     while let Some(first) = lines[from..].iter().position(is_change).map(|at| at + from) {
@@ -32,13 +42,16 @@ pub(crate) fn hunks(old: &str, new: &str, colours: Colours) -> String {
             last += next + 1;
         }
         let end = (last + 1 + CONTEXT).min(lines.len());
-        write(&lines, start, end, colours, &mut text);
+        hunks.push(Hunk {
+            header: header(&lines, start, end),
+            lines: lines[start..end].to_vec(),
+        });
         from = end;
     }
-    text
+    hunks
 }
 
-fn write(lines: &[Line<'_>], start: usize, end: usize, colours: Colours, text: &mut String) {
+fn header(lines: &[Line<'_>], start: usize, end: usize) -> String {
     let count = |lines: &[Line<'_>], is_old: bool| {
         let other = |line: &&Line<'_>| match line {
             Line::Same(_) => true,
@@ -55,16 +68,7 @@ fn write(lines: &[Line<'_>], start: usize, end: usize, colours: Colours, text: &
             _ => format!("{},{here}", before + 1),
         }
     };
-    text.push_str(&format!("@@ -{} +{} @@\n", range(true), range(false)));
-    for line in &lines[start..end] {
-        let line = match line {
-            Line::Same(line) => format!(" {line}"),
-            Line::Old(line) => colours.paint(&format!("-{line}"), Tone::Bad),
-            Line::New(line) => colours.paint(&format!("+{line}"), Tone::Good),
-        };
-        text.push_str(&line);
-        text.push('\n');
-    }
+    format!("@@ -{} +{} @@", range(true), range(false))
 }
 
 fn lines<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
@@ -127,23 +131,39 @@ mod tests {
         numbers.map(|number| format!("{number}\n")).collect()
     }
 
+    fn text(old: &str, new: &str) -> String {
+        let mut text = String::new();
+        for hunk in hunks(old, new) {
+            text.push_str(&format!("{}\n", hunk.header));
+            for line in hunk.lines {
+                let (mark, line) = match line {
+                    Line::Same(line) => (' ', line),
+                    Line::Old(line) => ('-', line),
+                    Line::New(line) => ('+', line),
+                };
+                text.push_str(&format!("{mark}{line}\n"));
+            }
+        }
+        text
+    }
+
     #[test]
     fn differences_have_lines_around_them_and_share_hunks_when_near() {
         let old = numbers(1..=30);
         let new = numbers((1..=30).filter(|n| *n != 10)).replace("14\n", "14\nnew\n");
         assert_eq!(
-            hunks(&old, &new, Colours::none()),
+            text(&old, &new),
             "@@ -7,11 +7,11 @@\n 7\n 8\n 9\n-10\n 11\n 12\n 13\n 14\n+new\n 15\n 16\n 17\n"
         );
         let far = numbers((1..=30).filter(|n| !matches!(n, 5 | 25)));
-        assert_eq!(hunks(&old, &far, Colours::none()).matches("@@ -").count(), 2);
-        assert_eq!(hunks(&old, &old, Colours::none()), "");
+        assert_eq!(hunks(&old, &far).len(), 2);
+        assert_eq!(hunks(&old, &old), []);
     }
 
     #[test]
     fn what_is_too_long_is_replaced_as_a_whole() {
         let (old, new) = (numbers(0..5000), numbers(5000..10_000));
-        let text = hunks(&old, &new, Colours::none());
+        let text = text(&old, &new);
         assert!(text.starts_with("@@ -1,5000 +1,5000 @@\n-0\n"));
         assert_eq!(text.lines().count(), 10_001);
     }
