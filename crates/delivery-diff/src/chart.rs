@@ -16,7 +16,9 @@ use kustomize_build::{FileKind, FsError};
 use manifest::ObjectId;
 use serde_json::Value;
 
+use crate::archive::Archives;
 use crate::content::Content;
+use crate::reader::Reader;
 use crate::subject::Compared;
 use crate::world::World;
 
@@ -63,6 +65,36 @@ pub(crate) async fn fetch_chart(
         std::sync::Arc::make_mut(&mut chart.metadata).version = tracked;
     }
     Ok(Renderer::new(chart, Helm::V4))
+}
+
+/// What a chart takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChartFacts {
+    /// Its values.schema.json, if it has one that is JSON.
+    pub schema: Option<Value>,
+    /// Its values.yaml.
+    pub defaults: Value,
+}
+
+/// Reads the chart that an OCIRepository or a HelmChart has.
+///
+/// # Errors
+/// When there is none, or it cannot be had or read.
+pub async fn chart_facts(
+    reader: &Reader,
+    archives: &Archives,
+    source: &ObjectId,
+) -> Result<ChartFacts, String> {
+    let found = reader.get(source).await?;
+    let found = found.ok_or_else(|| format!("{source} does not exist"))?;
+    let data = archives.fetch(reader, &found, MAX_CHART).await?;
+    let chart = helm_chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
+        .map_err(|error| format!("the chart of {source}: {error}"))?;
+    let schema = chart.content.schema.as_ref();
+    Ok(ChartFacts {
+        schema: schema.and_then(|schema| serde_json::from_slice(&schema.file().data).ok()),
+        defaults: Value::Object((*chart.values).clone()),
+    })
 }
 
 /// A chart that lies on this machine.

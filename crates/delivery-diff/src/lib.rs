@@ -14,6 +14,8 @@
 //! | `release`, `chart`, `upgrade` | renders one |
 //! | `apply` | asks what would come of the objects, and what would be pruned |
 //! | `desired` | what two objects, or two revisions of one, want to have applied, beside each other |
+//! | `declared` | the file of a repository that has the manifest of an object |
+//! | `proposed` | what new contents of files would change |
 //! | `promoted` | what a release of a pipeline would change in files |
 //! | `given` | the values that an object is built with, and where each is from |
 //! | `report` | the findings, as data |
@@ -26,12 +28,14 @@ mod built;
 mod chart;
 mod confidential;
 mod content;
+mod declared;
 mod desired;
 mod follow;
 mod given;
 mod keys;
 mod kustomization;
 mod promoted;
+mod proposed;
 mod reader;
 mod release;
 mod report;
@@ -43,11 +47,14 @@ mod world;
 
 pub use archive::{Archive, Archives};
 pub use artifact_files::ArtifactFiles;
+pub use chart::{ChartFacts, chart_facts};
 pub use content::{Content, Nothing};
+pub use declared::{Declared, declared, place_of};
 pub use desired::Desired;
 pub use follow::all as compare;
 pub use given::{Given, GivenValue, given};
 pub use promoted::{Promoted, Value as PromotedValue, promoted};
+pub use proposed::{Proposed, proposed};
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};
 pub use source::source_of;

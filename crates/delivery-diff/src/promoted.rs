@@ -3,21 +3,16 @@
 use api::delivery::{AppKind, AppReference, Environment, Pipeline, Release, Target};
 use delivery_graph::kind;
 use delivery_graph::object::{self, text};
-use kustomize_build::{FileKind, FileSystem};
 use manifest::ObjectId;
 use promotion::manifests::Wanted;
 use promotion::values::{Fields, fields, reference};
 use serde_json::Value as Object;
-use yaml_setters::{MAX_FILE, is_yaml};
 
 use crate::archive::Archives;
 use crate::artifact_files::ArtifactFiles;
 use crate::reader::Reader;
 use crate::source::source_of;
 use crate::subject::inventory;
-
-/// Levels of folders below the path of a Kustomization.
-const MAX_DEPTH: usize = 20;
 
 /// What a release would change for one target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,8 +127,7 @@ impl Looking<'_> {
                 apps: apps.iter().map(|at| wanted.apps[*at].clone()).collect(),
                 ..wanted.clone()
             };
-            let mut contents = Vec::new();
-            collect(&files, &path, &part, &mut contents, 0);
+            let contents = files.yaml_below(&path, &|content| part.may_be_in(content));
             let edited = part.edit(&path, &contents).map_err(|error| error.to_string())?;
             found.values.extend(edited.changes.iter().map(|(file, change)| {
                 let object = &change.object;
@@ -197,33 +191,6 @@ fn fields_of(app: &AppReference, object: &Object) -> Fields {
         AppKind::OCIRepository | AppKind::GitRepository => {
             let revision = text(object, "/status/artifact/revision");
             reference(app.kind, &object["spec"]["ref"], revision)
-        }
-    }
-}
-
-/// The files of YAML below a folder that may have to be changed.
-fn collect(
-    files: &ArtifactFiles,
-    folder: &str,
-    wanted: &Wanted,
-    found: &mut Vec<(String, Vec<u8>)>,
-    depth: usize,
-) {
-    for entry in files.list(folder).unwrap_or_default() {
-        let path = match folder {
-            "" => entry.name,
-            folder => format!("{folder}/{}", entry.name),
-        };
-        match entry.kind {
-            FileKind::Directory if depth < MAX_DEPTH => collect(files, &path, wanted, found, depth + 1),
-            FileKind::Directory => {}
-            FileKind::File if is_yaml(&path) => {
-                let content = files.read(&path).unwrap_or_default();
-                if content.len() <= MAX_FILE && wanted.may_be_in(&content) {
-                    found.push((path, content));
-                }
-            }
-            FileKind::File => {}
         }
     }
 }
