@@ -328,7 +328,7 @@ pub async fn act(
             decided.patch
         }
     };
-    let action = action(subject, verb, &sight.caller, &reason);
+    let action = action(subject, verb.word(), &sight.caller, &reason);
     begin(console.ledger.as_ref(), &action).await?;
     let done = write(&judge, console.actions, subject, patch).await;
     let message = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
@@ -367,7 +367,7 @@ pub(crate) async fn permit(sight: &Sight, subject: &Subject, verb: Verb) -> Resu
     }
 }
 
-pub(crate) fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &str) -> Action {
+pub(crate) fn action(subject: &Subject, verb: &str, caller: &Caller, reason: &str) -> Action {
     let began = Timestamp::now();
     let random = RandomState::new().hash_one(began.as_nanosecond());
     Action {
@@ -377,7 +377,7 @@ pub(crate) fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &st
         kind: subject.kind.kind().to_owned(),
         namespace: subject.namespace.clone(),
         name: subject.name.clone(),
-        verb: verb.word().to_owned(),
+        verb: verb.to_owned(),
         username: caller.username.clone(),
         groups: caller.groups().iter().take(MAX_GROUPS).cloned().collect(),
         reason: one_line(reason),

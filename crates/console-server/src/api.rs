@@ -1,6 +1,7 @@
 //! The API: `/api/v1`, and the way in: `/oauth2`.
 
 pub(crate) mod actions;
+pub(crate) mod changes;
 mod charts;
 mod clusters;
 pub(crate) mod deliveries;
@@ -32,6 +33,10 @@ use crate::serve::Console;
 pub fn routes(console: Console) -> Router {
     Router::new()
         .route("/api/v1/actions", get(actions::list).post(actions::act))
+        .route(
+            "/api/v1/changes",
+            post(changes::change).layer(DefaultBodyLimit::max(changes::MAX_BODY)),
+        )
         .route("/api/v1/charts", get(charts::list))
         .route("/api/v1/clusters", get(clusters::list))
         .route("/api/v1/deliveries", get(deliveries::list))
@@ -60,6 +65,10 @@ pub fn routes(console: Console) -> Router {
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/values",
             get(diff::values),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/manifest",
+            get(changes::manifest),
         )
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/download",

@@ -11,6 +11,7 @@ mod announce;
 mod api;
 mod ask;
 mod caller;
+mod changes;
 mod mcp;
 mod metrics;
 mod pages;

@@ -30,8 +30,9 @@ const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2
 const WINDOW: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_secs(300);
 /// Paths that are told apart; of all others anybody can make up any number.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 12] = [
     "actions",
+    "changes",
     "charts",
     "clusters",
     "deliveries",
@@ -257,9 +258,8 @@ fn path(path: &str) -> &'static str {
         return match first {
             "live" => "live",
             "" | "apps" | "pipelines" | "sources" | "images" | "notifications" | "fleet" | "change"
-            | "history" | "state" | "wall" | "compare" | "graph" | "find" | "objects" | "me" | "design" => {
-                "page"
-            }
+            | "changes" | "new" | "history" | "state" | "wall" | "compare" | "graph" | "find" | "objects"
+            | "me" | "design" => "page",
             _ => "other",
         };
     };

@@ -30,7 +30,7 @@ pub const MAX_BODY: usize = 64 << 10;
 const AT_ONCE: usize = 8;
 /// Bytes of a name, and of a reason.
 const MAX_NAME: usize = 253;
-pub(super) const MAX_REASON: usize = 1000;
+pub(crate) const MAX_REASON: usize = 1000;
 /// An object's sources are asked before it; longer ways are circles.
 const MAX_SOURCES: usize = 5;
 
@@ -255,7 +255,7 @@ pub async fn list(
 }
 
 /// One request of each caller at a time: what it asks for is work for others.
-fn turn(sight: &Sight) -> Result<Permit, Problem> {
+pub(crate) fn turn(sight: &Sight) -> Result<Permit, Problem> {
     let busy = || {
         let message = "another request of yours is under way; wait for it";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
@@ -353,9 +353,7 @@ pub(super) fn subject(named: &Named) -> Result<Subject, Problem> {
         ))
     })?;
     for (field, value) in [("namespace", &named.namespace), ("name", &named.name)] {
-        let is_name =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
-        if value.is_empty() || value.len() > MAX_NAME || !value.bytes().all(is_name) {
+        if !is_name(value) {
             return Err(wrong(format!("{field}: it is no name")));
         }
     }
@@ -365,6 +363,13 @@ pub(super) fn subject(named: &Named) -> Result<Subject, Problem> {
         namespace: named.namespace.clone(),
         name: named.name.clone(),
     })
+}
+
+/// Returns whether a text may be the name of an object or a namespace.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(is_of_name)
 }
 
 fn outcome(subject: &Subject, done: Result<(), Error>) -> Outcome {
@@ -385,7 +390,7 @@ fn outcome(subject: &Subject, done: Result<(), Error>) -> Outcome {
 }
 
 /// The code of what was not done.
-pub(super) fn refusal(error: &Error) -> StatusCode {
+pub(crate) fn refusal(error: &Error) -> StatusCode {
     match error {
         Error::Refused { .. } | Error::Denied(_) => StatusCode::FORBIDDEN,
         Error::Meaningless { .. } | Error::Reads => StatusCode::BAD_REQUEST,

@@ -9,7 +9,7 @@ use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
 use super::{
-    actions, charts, clusters, deliveries, diff, download, object, objects, running, session, stream,
+    actions, changes, charts, clusters, deliveries, diff, download, object, objects, running, session, stream,
 };
 
 #[derive(OpenApi)]
@@ -38,6 +38,8 @@ use super::{
         actions::act,
         actions::list,
         actions::verbs,
+        changes::manifest,
+        changes::change,
         download::get,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),

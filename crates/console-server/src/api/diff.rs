@@ -271,7 +271,10 @@ pub async fn values_of(signed: &Signed, key: &Key, object: Value) -> Result<Valu
 }
 
 /// Runs one comparison at a time, off the async threads: builds take processor time, and rendering futures are not `Send`.
-async fn one_at_a_time<T, F>(sight: &Sight, work: impl FnOnce() -> F + Send + 'static) -> Result<T, Problem>
+pub(crate) async fn one_at_a_time<T, F>(
+    sight: &Sight,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<T, Problem>
 where
     T: Send + 'static,
     F: Future<Output = T>,
@@ -528,7 +531,7 @@ fn reason(object: &Value, desired: &str, applied: &str, summary: &Summary) -> St
     }
 }
 
-fn shown(entry: &Entry, full: bool) -> Value {
+pub(super) fn shown(entry: &Entry, full: bool) -> Value {
     let mut value = json!(entry);
     if full {
         (value["before"], value["after"]) = (entry.states.0.clone(), entry.states.1.clone());

@@ -109,7 +109,7 @@ pub async fn get(
     let (_, object) = find(&signed, Path(path)).await?;
     let archives = sight.archives(&subject.cluster)?;
     let room = Room::enter(sight)?;
-    let action = actions::action(&subject, Verb::Download, &sight.caller, &parameters.reason);
+    let action = actions::action(&subject, Verb::Download.word(), &sight.caller, &parameters.reason);
     let record = Record {
         console: sight.console.clone(),
         action,
