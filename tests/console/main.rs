@@ -2,6 +2,7 @@
 
 mod actions;
 mod cdevents;
+mod changes;
 mod clusters;
 mod diff;
 mod download;

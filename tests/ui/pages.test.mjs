@@ -25,6 +25,10 @@ const PAGES = {
   graph: "/graph",
   me: "/me",
   design: "/design",
+  new: "/new",
+  form: "/new/HelmRelease",
+  edit: "/objects/eu/Kustomization/shop-dev/checkout/edit",
+  changes: "/changes",
 };
 
 for (const [name, path] of Object.entries(PAGES)) {
@@ -94,6 +98,57 @@ test("a person is asked to approve, does it by keyboard, and sees the release ar
     return cells.every((cell) => cell.innerText.trim() === "Here");
   }, undefined, { timeout: 30000 });
   await isAccessible(page, "the board");
+  await page.done();
+});
+
+test("a manifest is changed by pull request, with what it would change shown first", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/Kustomization/shop-staging/checkout");
+  await page.getByRole("link", { name: "Edit through Git" }).press("Enter");
+  await page.waitForURL("**/edit");
+  const text = page.locator("textarea[name=content]");
+  assert.match(await text.inputValue(), /newTag: \S+ # what runs there/);
+  await text.fill((await text.inputValue()).replace(/interval: 1h/, "interval: 7m"));
+  await page.locator("input[name=title]").fill("Look more often at staging");
+  await page.locator("button[value=preview]").press("Enter");
+  await page.locator("#preview").waitFor();
+  const preview = await page.locator("#preview").innerText();
+  assert.match(preview, /environments\/staging\/checkout\.yaml[^]*-  interval: 1h\n\+  interval: 7m/);
+  assert.match(preview, /changed Kustomization\/shop-staging\/checkout[^]*spec\.interval/);
+  await isAccessible(page, "the preview");
+  await page.screenshot({ path: `${PICTURES}preview.png`, fullPage: true });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await fitsTheWindow(page, "the preview");
+  await page.locator("button[value=propose]").press("Enter");
+  await page.waitForURL("**/ChangeRequest/shop/look-more-often-at-staging-*");
+  // The page is sent the pull request when it is open.
+  await page.locator("#request a", { hasText: "/pulls/" }).waitFor({ timeout: 30000 });
+  assert.match(await page.locator("#request").innerText(), /Look more often at staging[^]*operator[^]*Open/);
+  await isAccessible(page, "the change");
+  await open(page, "/");
+  assert.match(await page.locator("#needs").innerText(), /Changes that wait for a merge[^]*look-more-often-at-staging/);
+  await page.done();
+});
+
+test("a form makes a manifest, and says what is wrong with it", async () => {
+  const page = await tab();
+  await open(page, "/new/GitRepository");
+  await page.locator("input[name=name]").fill("docs");
+  await page.locator("input[name=namespace]").fill("shop");
+  await page.locator("input[name='spec.url']").fill("no address");
+  await page.locator("input[name=kustomization]").fill("shop/dev");
+  await page.locator("button[value=preview]").press("Enter");
+  await page.locator("#preview").waitFor();
+  assert.match(await page.locator("#preview").innerText(), /gitrepository-docs\.yaml[^]*spec\.url/);
+  const text = page.locator("textarea[name=content]");
+  await text.fill((await text.inputValue()).replace("no address", "https://git.example.com/docs"));
+  await page.locator("button[value=preview]").press("Enter");
+  await page.locator("#preview", { hasText: "created" }).waitFor();
+  assert.match(await page.locator("#preview").innerText(), /created GitRepository\/shop\/docs/);
+  await text.fill("on: push");
+  await page.locator("button[value=preview]").press("Enter");
+  assert.match(await page.locator("p.problem").innerText(), /must be a manifest/);
+  assert.equal(await text.inputValue(), "on: push");
   await page.done();
 });
 

@@ -1,7 +1,7 @@
 // Keys, copy buttons, and the title and icon of the tab. Pages are whole without it.
 "use strict";
 
-const PLACES = { h: "/", a: "/apps", s: "/sources", f: "/fleet", p: "/pipelines", l: "/history", c: "/change" };
+const PLACES = { h: "/", a: "/apps", s: "/sources", f: "/fleet", p: "/pipelines", l: "/history", c: "/change", n: "/new" };
 
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
 

@@ -87,7 +87,8 @@ pub fn between(view: &View, asked: &Between<'_>) -> Shown {
     }
 }
 
-fn changed(object: &Value) -> Markup {
+/// An object that would change, with its fields.
+pub(crate) fn changed(object: &Value) -> Markup {
     let of = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let fields = object
         .get("fields")

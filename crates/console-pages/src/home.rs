@@ -19,6 +19,9 @@ const STUCK: SignedDuration = SignedDuration::from_mins(10);
 const MAX_NAMED: usize = 5;
 const MAX_GROUPS: usize = 50;
 
+/// The kind of changes that people ask for.
+const REQUEST: &str = "ChangeRequest";
+
 /// Clusters and namespaces.
 pub type Places = HashSet<(Arc<str>, Box<str>)>;
 
@@ -61,10 +64,14 @@ pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
     let of = |status: Status| rows.iter().filter(move |row| row.status == status);
     let stuck: Vec<&Arc<Row>> = of(Status::InProgress)
         .filter(|row| {
-            row.since
-                .is_some_and(|since| view.now.duration_since(since) > STUCK)
+            row.kind != REQUEST
+                && row
+                    .since
+                    .is_some_and(|since| view.now.duration_since(since) > STUCK)
         })
         .collect();
+    // A pull request waits for people, however long it is open.
+    let open: Vec<&Arc<Row>> = of(Status::InProgress).filter(|row| row.kind == REQUEST).collect();
     let failed: Vec<&Arc<Row>> = of(Status::Failed).collect();
     let suspended: Vec<&Arc<Row>> = of(Status::Suspended).collect();
     let away: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.away).collect();
@@ -75,7 +82,8 @@ pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
     ];
     let is_well = sections.iter().all(|(_, _, groups)| groups.is_empty())
         && away.is_empty()
-        && needs.waiting.is_empty();
+        && needs.waiting.is_empty()
+        && open.is_empty();
     let content = html! {
         div #needs {
             @if is_well {
@@ -91,6 +99,22 @@ pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
                 section.needs {
                     h2 { (texts.waiting_for_people) " " a.number href="/pipelines" { (needs.waiting.len()) } }
                     ul role="list" { @for one in needs.waiting.iter().take(MAX_GROUPS) { (one.show(view)) } }
+                }
+            }
+            @if !open.is_empty() {
+                section.needs {
+                    h2 { (texts.open_requests) " " a.number href="/changes" { (open.len()) } }
+                    ul role="list" {
+                        @for row in open.iter().take(MAX_GROUPS) {
+                            li {
+                                div.head {
+                                    (element::name(row)) (element::place(row))
+                                    @if let Some(since) = row.since { span.since { (texts.since_before) " " (element::ago(view, since)) } }
+                                }
+                                p.why { (row.message) }
+                            }
+                        }
+                    }
                 }
             }
             @for (title, status, groups) in &sections {

@@ -120,6 +120,7 @@ fn keys(view: &View) -> Markup {
         ("g p", texts.pipelines),
         ("g c", texts.key_change),
         ("g l", texts.key_history),
+        ("g n", texts.new),
         ("j k", texts.key_move),
         ("x", texts.key_select),
         ("Enter", texts.key_open),
@@ -154,9 +155,13 @@ fn palette(view: &View) -> Markup {
 pub fn found(view: &View, typed: &str, rows: &[Arc<Row>]) -> Markup {
     let typed = typed.to_lowercase();
     let is_meant = |(_, word): &(&str, &str)| word.to_lowercase().contains(&typed);
+    let mut places = places(view);
+    if view.has_changes {
+        places.extend([("/new", view.texts.new), ("/changes", view.texts.change_requests)]);
+    }
     html! {
         ul role="list" {
-            @for (place, word) in places(view).into_iter().filter(is_meant) { li { a href=(place) { (word) } } }
+            @for (place, word) in places.into_iter().filter(is_meant) { li { a href=(place) { (word) } } }
             @for row in rows { li { (element::name(row)) " " (element::place(row)) } }
         }
     }

@@ -10,18 +10,23 @@
 //! | `layout` | the document around a page, and pages of errors |
 //! | `element` | small things that all pages use: a status, a time, a revision |
 //! | `link` | addresses of pages |
+//! | `forms` | forms for new objects, and the manifests that are made of them |
+//! | `chart_values` | fields for the values of a chart, by its schema |
 //! | `search` | what is typed into the search field |
-//! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
+//! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `outcomes`, `change`, `changes`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
 pub mod board;
 pub mod change;
+pub mod changes;
+pub mod chart_values;
 pub mod compared;
 pub mod design;
 pub mod element;
 pub mod events;
 pub mod fleet;
+pub mod forms;
 pub mod graph;
 pub mod history;
 pub mod home;
@@ -64,6 +69,8 @@ pub struct View {
     pub has_pipelines: bool,
     /// Whether anything can be done here.
     pub has_actions: bool,
+    /// Whether changes can be proposed through Git.
+    pub has_changes: bool,
 }
 
 /// A page.

@@ -36,7 +36,7 @@ pub fn show(view: &View, list: &List<'_>) -> Shown {
     let count = html! { p #count.count { (page.total) " " (texts.of_total) } };
     let listing = html! { ul #rows role="list" { @for (_, row) in &rows { (row) } } };
     let main = html! {
-        h1 { (list.title) }
+        h1 { (list.title) @if view.has_changes { " " a.button href="/new" { (texts.new) } } }
         form.filter action=(list.path) role="search" {
             input #q type="search" name="q" value=(list.search.typed) placeholder=(texts.search_hint) aria-label=(texts.search);
             @for (name, value) in given(list.given) {

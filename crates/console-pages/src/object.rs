@@ -14,7 +14,7 @@ use ledger::delivery::Delivery;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::{Mood, Shown, View, board, element, history, link, list};
+use crate::{Mood, Shown, View, board, changes, element, history, link, list};
 
 /// Objects of a tree that are shown; the API and `windlass tree` have all.
 const MAX_NODES: usize = 500;
@@ -53,6 +53,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
     let row = shown.row;
     let board = board::of(shown.object, view);
     let laid_out = board.as_ref().map_or(html! {}, |board| board::show(view, board));
+    let request = changes::request(view, shown.object);
     let parts = [
         ("cause", cause(view, shown)),
         ("delivery", delivery(view, shown)),
@@ -76,6 +77,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
                 aria-pressed="false" aria-label=(texts.favourite) hidden { "★" }
         }
         (cause)
+        @if row.kind == "ChangeRequest" { (request) }
         (laid_out)
         @if let Some(board) = &board { (board::decide(view, &list::object_value(row), board, shown.verbs)) }
         @if !writes.is_empty() {
@@ -106,6 +108,9 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         section {
             h2 { (texts.commands) }
             @for line in commands(row) { (element::command(view, &line)) }
+            @if view.has_changes && row.kind != "ChangeRequest" {
+                p { a.button href=(format!("{}/edit", link::row(row))) { (texts.edit) } }
+            }
             @if !downloads.is_empty() {
                 p { a.button href=(format!("/api/v1{}/download", link::row(row))) download { (texts.download) } }
             }
@@ -128,6 +133,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
             .into_iter()
             .filter(|(id, _)| board.is_none() || *id != "delivery")
             .chain(board.is_some().then_some(("board", laid_out.clone())))
+            .chain((row.kind == "ChangeRequest").then_some(("request", request.clone())))
             .map(|(id, markup)| (id.to_owned(), markup))
             .collect(),
         frame: None,

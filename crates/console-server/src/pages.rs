@@ -5,6 +5,7 @@
 
 mod acting;
 mod change;
+mod changes;
 mod fleet;
 mod graph;
 mod history;
@@ -56,6 +57,14 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/wall", get(page))
         .route("/compare", get(page))
         .route("/graph", get(page))
+        .route("/new", get(page))
+        .route("/new/{kind}", get(page))
+        .route(
+            "/changes",
+            get(page)
+                .post(changes::sent)
+                .layer(DefaultBodyLimit::max(changes::MAX_FORM)),
+        )
         .route("/me", get(page))
         .route("/find", get(find))
         .route("/design", get(page))
@@ -63,6 +72,7 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/diff", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/events", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/values", get(page))
+        .route("/objects/{cluster}/{kind}/{namespace}/{name}/edit", get(page))
         .route("/live", get(live::live))
         .route("/actions", post(acting::act))
         .layer(DefaultBodyLimit::max(MAX_FORM))
@@ -149,6 +159,11 @@ async fn show(signed: &Signed, view: &View, asked: Asked) -> Result<Shown, Probl
         Place::Between(sides) => object::between(signed, view, &sides).await,
         Place::Events(named) => object::events(signed, view, named).await,
         Place::Values(named) => object::values(signed, view, named).await,
+        Place::Edit(named) => changes::edit(signed, view, named).await,
+        Place::New(None) => changes::kinds(view),
+        Place::New(Some((kind, cluster, chart))) => {
+            changes::form(signed, view, &kind, (&cluster, &chart)).await
+        }
         Place::Fleet { asked, skip } => fleet::show(signed, view, &asked, skip).await,
         Place::Change(wanted) => change::show(signed, view, &wanted).await,
         Place::History(parameters) => history::show(signed, view, parameters).await,
@@ -183,6 +198,8 @@ fn view(console: &Console, headers: &HeaderMap, address: &Uri) -> View {
         has_ledger: console.ledger.is_some(),
         has_pipelines: kind::exact("Pipeline").is_some_and(|kind| console.picture.is_served(kind)),
         has_actions: console.actions != Mode::None,
+        has_changes: matches!(console.actions, Mode::Own | Mode::Impersonated)
+            && console.picture.is_served(crate::changes::change_request()),
     }
 }
 

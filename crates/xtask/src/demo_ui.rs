@@ -56,18 +56,17 @@ struct Cluster {
 
 async fn show(arguments: &Arguments) -> Result<()> {
     let mut out = std::io::stdout();
-    writeln!(out, "starting two clusters, a Git server and the controllers …")?;
+    writeln!(out, "starting two clusters, Git servers and the controllers …")?;
     let git = GitServer::start().await?;
     let repository = git.create_repository("apps")?;
     apps::commit(&repository)?;
-    let checkout = git.create_repository("checkout")?;
-    promotion::commit(&checkout)?;
+    let forge = promotion::Forge::start().await?;
     let (eu, us) = tokio::try_join!(Cluster::start(), Cluster::start())?;
     for cluster in [&eu, &us] {
         apps::deploy(&cluster.control_plane.client(), repository.url()).await?;
     }
     let home = eu.control_plane.client();
-    let _promoting = promotion::deploy(&eu.control_plane, checkout.url()).await?;
+    let _promoting = promotion::deploy(&eu.control_plane, &forge).await?;
     name_the_other(&home, &us).await?;
     for cluster in [&eu, &us] {
         let_all(&cluster.control_plane.client()).await?;
@@ -77,7 +76,7 @@ async fn show(arguments: &Arguments) -> Result<()> {
     settle(&address).await?;
     // Something to look back at: the second change is on its way to all.
     apps::commit_again(&repository)?;
-    promotion::commit_again(&checkout)?;
+    forge.commit_again().await?;
     for cluster in [&eu, &us] {
         apps::reconcile(&cluster.control_plane.client()).await?;
     }

@@ -121,6 +121,8 @@ impl Concern {
             Place::Object((cluster, ..)) => Self::Cluster(cluster.clone()),
             Place::Compared(_)
             | Place::Events(_)
+            | Place::Edit(_)
+            | Place::New(_)
             | Place::Values(_)
             | Place::Between(_)
             | Place::State(_)

@@ -7,7 +7,7 @@ use fleet::query::Parameters;
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded::{Serializer, parse};
 
-use super::rows::{APPLICATIONS, IMAGES, Kinds, NOTIFICATIONS, PIPELINES, SOURCES};
+use super::rows::{APPLICATIONS, CHANGES, IMAGES, Kinds, NOTIFICATIONS, PIPELINES, SOURCES};
 use crate::api::deliveries;
 use crate::api::diff::Sides;
 use crate::problem::Problem;
@@ -38,6 +38,10 @@ pub enum Place {
     Events(Named),
     /// What an object is built with.
     Values(Named),
+    /// The manifest of an object, to be changed.
+    Edit(Named),
+    /// Kinds of new objects, or the form for one, in a cluster, with a chart.
+    New(Option<(String, String, String)>),
     /// What two want to have applied.
     Between(Sides),
     Fleet {
@@ -107,6 +111,15 @@ impl Place {
             ["objects", cluster, kind, namespace, name, "values"] => {
                 Self::Values(named(cluster, kind, namespace, name))
             }
+            ["objects", cluster, kind, namespace, name, "edit"] => {
+                Self::Edit(named(cluster, kind, namespace, name))
+            }
+            ["new"] => Self::New(None),
+            ["new", kind] => {
+                let (cluster, chart) = (taken(query, "cluster").0, taken(query, "chart").0);
+                Self::New(Some(((*kind).to_owned(), cluster, chart)))
+            }
+            ["changes"] => Self::List(CHANGES, Box::new(asked(query)?)),
             ["history"] => Self::History(Box::new(parsed(&without_empty(query))?)),
             ["compare"] => Self::Between(parsed(&without_empty(query))?),
             ["state"] => Self::State(taken(query, "at").0),

@@ -52,6 +52,12 @@ pub const PIPELINES: Kinds = Kinds {
     title: |texts| texts.pipelines,
 };
 
+pub const CHANGES: Kinds = Kinds {
+    path: "/changes",
+    kinds: "ChangeRequest",
+    title: |texts| texts.change_requests,
+};
+
 pub const IMAGES: Kinds = Kinds {
     path: "/images",
     kinds: "ImageRepository,ImagePolicy,ImageUpdateAutomation",
