@@ -311,3 +311,84 @@ fn a_request_is_as_it_was_made() {
         Ok(())
     });
 }
+
+#[test]
+fn a_manifest_is_changed_at_the_command_line() {
+    play("typed", async |scene| {
+        let [dev] = scene.targets(["dev"]).await?;
+        let team = &scene.namespace;
+        let forge = Forge::open(&scene, &[("dev", app(&dev, team, "v1"))], json!({})).await?;
+        scene
+            .has((KUSTOMIZE, "Kustomization"), &dev, "/spec/images/0/newTag", "v1")
+            .await?;
+        let editor = [("EDITOR", "sed -i /newTag/s/v1/v2/"), ("VISUAL", "")];
+        let edit = [
+            "edit",
+            "kustomization/shop",
+            "--title",
+            "The second",
+            "--reason",
+            "It is time",
+        ];
+        let (ok, said) = scene
+            .windlass_in(&dev, &[&edit[..], &["--dry-run"]].concat(), &editor)
+            .await?;
+        let lines = "-      newTag: v1 # of the day\n+      newTag: v2 # of the day\n";
+        ensure!(
+            ok && said.contains("--- dev/shop.yaml\n") && said.contains(lines),
+            "{said}"
+        );
+        let change = format!(
+            "~ Kustomization/{dev}/shop changed (dev/shop.yaml:2)\n      spec.images[name=h.io/web].newTag: \"v1\" → \"v2\""
+        );
+        ensure!(said.contains(&change), "{said}");
+        ensure!(forge.requests(|_| true).await?.is_empty());
+        let (ok, said) = scene.windlass_in(&dev, &edit, &editor).await?;
+        ensure!(ok && said.contains("pull request 1 (http"), "{said}");
+        let first = said.split(' ').next().unwrap_or_default();
+        let first = format!("changerequest/{}", first.rsplit('/').next().unwrap_or_default());
+        let all = forge.requests(|all| all.len() == 1).await?;
+        ensure!(all[0]["title"] == "The second", "{}", all[0]["title"]);
+        forge.merge(1).await?;
+        scene
+            .has((KUSTOMIZE, "Kustomization"), &dev, "/spec/images/0/newTag", "v2")
+            .await?;
+        // Nothing is proposed when nothing was changed, or when the editor was left.
+        let (ok, said) = scene.windlass_in(&dev, &edit, &editor).await?;
+        ensure!(ok && said == "dev/shop.yaml: nothing changed\n", "{said}");
+        let (ok, said) = scene
+            .windlass_in(&dev, &edit, &[("EDITOR", "false"), ("VISUAL", "")])
+            .await?;
+        ensure!(!ok && said.contains("dev/shop.yaml is left as it is"), "{said}");
+
+        // A new file.
+        let folder = testkit::scratch::directory("manifests")?;
+        let file = folder.path().join("fresh.yaml");
+        std::fs::write(
+            &file,
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: fresh, namespace: {dev}}}\n"),
+        )?;
+        let file = file.to_str().unwrap_or_default();
+        let propose = ["propose", "-f", file, "--kustomization", "dev"];
+        let (ok, said) = scene.windlass(&[&propose[..], &["--dry-run"]].concat()).await?;
+        ensure!(
+            ok && said.contains("+++ dev/fresh.yaml")
+                && said.contains(&format!("+ ConfigMap/{dev}/fresh created")),
+            "{said}"
+        );
+        let (ok, said) = scene.windlass(&propose).await?;
+        ensure!(ok && said.contains("pull request 2 (http"), "{said}");
+        let (ok, said) = scene.windlass(&["get", "changerequests"]).await?;
+        ensure!(ok && said.contains("/pulls/2) is open"), "{said}");
+        let (ok, said) = scene.windlass(&["reconcile", &first]).await?;
+        ensure!(ok && said.contains("is ready"), "{said}");
+        // What is refused is said at once.
+        let bad = [&propose[..], &["--path", "elsewhere/fresh.yaml"]].concat();
+        let (ok, said) = scene.windlass(&bad).await?;
+        ensure!(
+            !ok && said.contains("must be below the path of the Kustomization, 'dev'"),
+            "{said}"
+        );
+        Ok(())
+    });
+}

@@ -12,14 +12,25 @@ use crate::world::{KUSTOMIZE, Scene, app, play, release_of, waits};
 impl Scene {
     /// Runs our command in the namespace of the story. Returns what it says, and whether it succeeded.
     pub async fn windlass(&self, arguments: &[&str]) -> Result<(bool, String)> {
+        self.windlass_in(&self.namespace, arguments, &[]).await
+    }
+
+    /// The same in another namespace, with variables.
+    pub async fn windlass_in(
+        &self,
+        namespace: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<(bool, String)> {
         let home = testkit::scratch::directory("home")?;
         let mut command = Command::new(program("windlass")?);
         command
             .args(arguments)
             .arg("--kubeconfig")
             .arg(self.world.control_plane.kubeconfig_path())
-            .args(["--namespace", &self.namespace])
+            .args(["--namespace", namespace])
             .env("HOME", home.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::null());
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

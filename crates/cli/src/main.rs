@@ -5,6 +5,7 @@
 //! cluster end as [`Failure::exit_code`] says.
 
 mod build;
+mod change;
 mod charts;
 mod check;
 mod cluster;
@@ -106,6 +107,10 @@ enum Command {
     Promote(Box<hold::Promote>),
     /// Have an environment of a pipeline go back to an older release, and hold the newer one.
     Rollback(Box<hold::Rollback>),
+    /// Change the manifest of an object by pull request.
+    Edit(Box<change::Edit>),
+    /// Propose new manifests by pull request.
+    Propose(Box<change::Propose>),
     /// Hold back a tag of an image policy, or releases of a pipeline.
     Hold(Box<hold::Hold>),
     /// Release what was held back.
@@ -175,6 +180,8 @@ fn main() -> ExitCode {
         Command::Approve(flags) => end(hold::approve(&flags)),
         Command::Promote(flags) => end(hold::promote(&flags)),
         Command::Rollback(flags) => end(hold::rollback(&flags)),
+        Command::Edit(flags) => end(change::edit(&flags)),
+        Command::Propose(flags) => end(change::propose(&flags)),
         Command::Hold(flags) => end(hold::hold(&flags)),
         Command::Release(flags) => end(hold::release(&flags)),
         Command::Wait(flags) => end(wait::run(&flags)),
