@@ -102,9 +102,16 @@ fn a_version_in_a_registry_is_promoted_to_where_a_tag_is_named() {
         let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
             kube::Api::namespaced(scene.client.clone(), &production);
         let data = maps.get("web").await?.data.unwrap_or_default();
+        let state = async |version: &str, kind: &str| {
+            let api = testkit::objects::api(&scene.client, version, kind, &production);
+            let found = api.get("shop").await?;
+            Ok::<_, anyhow::Error>(found.data["status"].to_string())
+        };
         ensure!(
             data["version"] == "1.1.0",
-            "it counts as healthy once it is applied: {data:?}"
+            "it counts as healthy once it is applied: {data:?}; {}; {}",
+            state(SOURCE, "OCIRepository").await?,
+            state(KUSTOMIZE, "Kustomization").await?
         );
         Ok(())
     });
