@@ -12,6 +12,7 @@
 //! | `link` | addresses of pages |
 //! | `forms` | forms for new objects, and the manifests that are made of them |
 //! | `chart_values` | fields for the values of a chart, by its schema |
+//! | `reasons` | what the reasons of conditions mean |
 //! | `search` | what is typed into the search field |
 //! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `outcomes`, `change`, `changes`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
@@ -36,6 +37,7 @@ pub mod list;
 pub mod object;
 pub mod outcomes;
 pub mod profile;
+pub mod reasons;
 pub mod search;
 pub mod state;
 pub mod texts;

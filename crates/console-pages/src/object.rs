@@ -14,7 +14,7 @@ use ledger::delivery::Delivery;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::{Mood, Shown, View, board, changes, element, history, link, list};
+use crate::{Mood, Shown, View, board, changes, element, history, link, list, reasons};
 
 /// Objects of a tree that are shown; the API and `windlass tree` have all.
 const MAX_NODES: usize = 500;
@@ -158,6 +158,7 @@ fn cause(view: &View, shown: &Object<'_>) -> Markup {
                     @if root.object != shown.why.object { (finding_name(row, root)) ": " }
                     @if !root.reason.is_empty() { strong { (root.reason) } " " }
                     (root.message)
+                    @if let Some(text) = reasons::explained(view, &root.reason) { " " span.since { (text) } }
                 }
             }
             @if roots.is_empty() { p { (row.message) } }
@@ -420,7 +421,10 @@ fn conditions(view: &View, shown: &Value) -> Markup {
                             tr {
                                 th scope="row" { (text(condition, "/type")) }
                                 td { (text(condition, "/status")) }
-                                td { (text(condition, "/reason")) }
+                                td {
+                                    (text(condition, "/reason"))
+                                    @if let Some(text) = reasons::explained(view, text(condition, "/reason")) { p.why { (text) } }
+                                }
                                 td { (text(condition, "/message")) }
                             }
                         }
