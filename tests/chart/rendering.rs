@@ -49,6 +49,7 @@ const VALUES: [&[&str]; 11] = [
         "pipelines.replicas=2",
         "pipelines.weave=true",
         "pipelines.gateHosts={prometheus.monitoring,*.example.com}",
+        "pipelines.webhookURL=https://hooks.example.com",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
         "monitoring.serviceMonitor.create=true",

@@ -14,5 +14,6 @@ mod proposals;
 mod rollbacks;
 mod sources;
 mod tenants;
+mod triggers;
 mod weave;
 mod world;

@@ -48,6 +48,7 @@ impl World {
                 format!("--watch-label-selector=!{KILLED}"),
                 "--weave-pipelines".to_owned(),
                 "--gate-hosts=127.0.0.1".to_owned(),
+                "--webhook-url=https://hooks.example.com/".to_owned(),
             ],
             ..ControllerOptions::default()
         };

@@ -111,6 +111,10 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [gitrepositories, ocirepositories]
   verbs: [get, list, watch]
+# Which webhooks start a pipeline.
+- apiGroups: [notification.toolkit.fluxcd.io]
+  resources: [receivers]
+  verbs: [get, list, watch]
 # How changes go in.
 - apiGroups: [delivery.windlass.dev]
   resources: [changepolicies]

@@ -16,6 +16,7 @@ pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateHttp,
     GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline, PipelineSpec, PipelineStatus,
     PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target, TargetChange, TargetStatus,
+    Trigger,
 };
 
 /// This group.

@@ -45,6 +45,12 @@ pub(crate) fn show(view: &View, board: &Board) -> Markup {
                     tbody { @for line in &board.rows { (row(view, line, &board.columns)) } }
                 }
             }
+            @for trigger in &board.triggers {
+                p.why {
+                    (texts.started_by) " Receiver " (trigger.receiver) " (" (trigger.type_) ") → " (trigger.reconciles)
+                    @if let Some(url) = &trigger.url { " " code { (url) } }
+                }
+            }
         }
     }
 }

@@ -28,6 +28,7 @@ texts! {
     board: "Releases", "Releases";
     release: "Release", "Release";
     environment: "Environment", "Umgebung";
+    started_by: "Started by", "Ausgelöst von";
     no_releases: "No release was made yet: a first environment has to be ready.", "Es gibt noch kein Release: eine erste Umgebung muss bereit sein.";
     soaks_until: "must be healthy until", "muss gesund sein bis";
     after: "after", "nach";

@@ -113,6 +113,11 @@ impl Facts {
         is_made_of && !there.is_empty() && !has_run
     }
 
+    /// Kind and place of what it is made of.
+    pub(crate) fn source(&self) -> Option<&(String, ObjectKey)> {
+        self.source.as_ref()
+    }
+
     /// The revision of a source's artifact.
     pub(crate) fn artifact(&self) -> &str {
         &self.artifact

@@ -4,6 +4,7 @@ use access_review::Reviews;
 use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
+use api::notification::Receiver;
 use api::source::{GitRepository, OCIRepository};
 use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
@@ -35,6 +36,10 @@ pub(crate) struct Context {
     /// What service accounts may read.
     pub(crate) reviews: Reviews,
     pub(crate) clients: http::Clients,
+    /// Webhooks; the definition of Receivers may be absent.
+    pub(crate) receivers: Cache<Receiver>,
+    /// Address at which they are reached.
+    pub(crate) webhook_url: String,
     /// Hosts that gates may ask.
     pub(crate) gate_hosts: Vec<String>,
     pub(crate) identities: Identities,

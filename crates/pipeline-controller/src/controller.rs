@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use api::delivery::{AppKind, ChangeRequest, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
+use api::notification::Receiver;
 use api::source::{GitRepository, OCIRepository};
 use api::weave::{self, GitopsCluster};
 use cluster_access::targets::{Options, Targets};
@@ -74,6 +75,17 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         watch_into_store_without::<ChangeRequest>(scoped_api(&kit.client, watch), watch, |request| {
             request.spec.files.clear();
         });
+    let (receivers, touched_receivers) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |receiver: &Receiver| {
+            let path = receiver
+                .status
+                .as_ref()
+                .and_then(|status| status.webhook_path.clone());
+            Some((receiver.metadata.generation, path))
+        },
+    );
     kit.metrics.objects(pipelines.clone(), |_| true);
     kit.metrics.objects(requests.clone(), |_| true);
     let (weave, touched_weave) = match flags.weave_pipelines {
@@ -110,6 +122,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         queue,
         reviews: Reviews::for_users(kit.client.clone()),
         clients: transport::http::Clients::default(),
+        receivers: Cache::new(receivers),
+        webhook_url: flags.webhook_url.trim_end_matches('/').to_owned(),
         gate_hosts: flags.gate_hosts.clone(),
         identities: identities.locked(flags.common.acl.no_cross_namespace_refs),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
@@ -149,6 +163,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = waking(touched_kustomizations, AppKind::Kustomization, &context) => anyhow::bail!("the watch of Kustomizations ended"),
         () = waking(touched_artifacts, AppKind::OCIRepository, &context) => anyhow::bail!("the watch of OCIRepositories ended"),
         () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
+        () = hooked(touched_receivers, &context) => anyhow::bail!("the watch of Receivers ended"),
         () = change_requests(touched_requests, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("the watch of ChangeRequests ended"),
         () = weave_pipelines(touched_weave, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("a watch of Weave's kinds ended"),
         () = async {
@@ -306,6 +321,20 @@ where
             let app = ObjectKey::from(object);
             for pipeline in context.pipelines.cache.store().state() {
                 if promotes(&pipeline, kind, &app) {
+                    context.queue.add(ObjectKey::from_object(&*pipeline));
+                }
+            }
+            std::future::ready(())
+        })
+        .await;
+}
+
+/// Has the pipelines of a namespace looked at when its webhooks change.
+async fn hooked(touched: impl futures::Stream<Item = ObjectRef<Receiver>>, context: &Context) {
+    touched
+        .for_each(|receiver| {
+            for pipeline in context.pipelines.cache.store().state() {
+                if pipeline.metadata.namespace == receiver.namespace {
                     context.queue.add(ObjectKey::from_object(&*pipeline));
                 }
             }

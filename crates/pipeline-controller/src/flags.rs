@@ -26,6 +26,10 @@ pub struct Flags {
     /// gates stay closed.
     #[arg(long, value_delimiter = ',', value_name = "HOSTS")]
     pub gate_hosts: Vec<String>,
+    /// Address at which webhooks of Receivers are reached, such as https://hooks.example.com. It is part of the URLs in the status of
+    /// Pipelines.
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
+    pub webhook_url: String,
     /// Serve Pipelines of pipelines.weave.works and GitopsClusters of gitops.weave.works, whose definitions must be installed.
     #[arg(long)]
     pub weave_pipelines: bool,

@@ -17,6 +17,7 @@ mod reconcile;
 mod remote;
 mod site;
 mod status;
+mod triggers;
 mod weave;
 
 use std::process::ExitCode;

@@ -26,6 +26,7 @@ use crate::failures::{self, AGAIN};
 use crate::gates::Gates;
 use crate::observe::{self as look, Looked};
 use crate::status;
+use crate::triggers;
 
 /// Reason of the event for each promotion, as Weave's controller has it.
 const PROMOTE: &str = "Promote";
@@ -87,6 +88,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let has_checks = checks::look(&object, &spec, &before, &mut seen, context).await;
     let now = Timestamp::now();
     let mut next = observe(&spec, &seen, &before, &decisions, now);
+    next.triggers = triggers::of(&object, &looked, context);
     let mut ended = arrivals(&before, &next);
     record(&mut next, &ended, &decisions, now);
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::delivery::{Environment, EnvironmentStatus, Pipeline, PipelineStatus, Release, TargetStatus};
+use api::delivery::{
+    Environment, EnvironmentStatus, Pipeline, PipelineStatus, Release, TargetStatus, Trigger,
+};
 use jiff::Timestamp;
 
 use crate::decisions::Decisions;
@@ -18,6 +20,8 @@ pub struct Board {
     pub rows: Vec<Row>,
     /// Why what people decided cannot be read; nothing is promoted then.
     pub problem: Option<String>,
+    /// The webhooks that start it.
+    pub triggers: Vec<Trigger>,
 }
 
 /// An environment.
@@ -187,6 +191,7 @@ pub fn board(pipeline: &Pipeline, now: Timestamp) -> Board {
         rows: rows.collect(),
         columns: columns.collect(),
         problem,
+        triggers: status.triggers.clone(),
     }
 }
 

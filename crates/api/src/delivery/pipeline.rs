@@ -449,6 +449,30 @@ pub struct PipelineStatus {
     /// The environments, as in the spec.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environments: Vec<EnvironmentStatus>,
+
+    /// Webhooks that start the pipeline: Receivers of its namespace that name it, or what its first environments run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Trigger>,
+}
+
+/// A webhook that starts a pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    /// Name of the Receiver.
+    pub receiver: String,
+
+    /// Type of the caller, as in the Receiver.
+    #[serde(rename = "type")]
+    pub type_: String,
+
+    /// The object that a call has reconciled: `Kind/namespace/name`, with the name `*` for all.
+    pub reconciles: String,
+
+    /// Address of the webhook; its path if the controller is not told where webhooks are reached (`--webhook-url`). Left out for
+    /// types that accept a call from whoever knows the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// What moves through a pipeline.

@@ -120,6 +120,24 @@ pub enum ReceiverType {
     Cdevents,
 }
 
+impl ReceiverType {
+    /// Whether a call is accepted from whoever knows the path: it is not signed, and has no token.
+    #[must_use]
+    pub fn trusts_the_path(self) -> bool {
+        match self {
+            Self::Generic | Self::Dockerhub | Self::Quay | Self::Acr | Self::Cdevents => true,
+            Self::GenericHmac
+            | Self::GenericOidc
+            | Self::Github
+            | Self::Gitlab
+            | Self::Bitbucket
+            | Self::Harbor
+            | Self::Nexus
+            | Self::Gcr => false,
+        }
+    }
+}
+
 /// Reference to the objects to reconcile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,6 @@
 //! A pipeline as a board: environments as columns, releases as rows.
 
+use api::delivery::Trigger;
 use jiff::Timestamp;
 use promotion::board::{Board, Cell as Stand, Column, State, board};
 use serde_json::{Value, json};
@@ -57,6 +58,17 @@ fn shown(board: &Board, colours: Colours) -> String {
             text.push_str(&format!("{}: {}\n", column.name, delivery_graph::one_line(wait)));
         }
     }
+    for trigger in &board.triggers {
+        let Trigger {
+            receiver,
+            type_,
+            reconciles,
+            url,
+        } = trigger;
+        let url = url.as_ref().map_or(String::new(), |url| format!(": {url}"));
+        let line = format!("started by Receiver {receiver} ({type_}, reconciles {reconciles}){url}");
+        text.push_str(&format!("{}\n", delivery_graph::one_line(&line)));
+    }
     if let Some(problem) = &board.problem {
         text.push_str(&format!("{}\n", delivery_graph::one_line(problem)));
     }
@@ -106,7 +118,8 @@ fn value(board: &Board) -> Value {
         json!({"number": row.release.number, "digest": row.release.digest, "values": row.release.values,
             "environments": stands.collect::<serde_json::Map<_, _>>()})
     });
-    json!({"environments": environments.collect::<Vec<_>>(), "releases": releases.collect::<Vec<_>>()})
+    json!({"environments": environments.collect::<Vec<_>>(), "releases": releases.collect::<Vec<_>>(),
+        "triggers": board.triggers})
 }
 
 #[cfg(test)]
