@@ -436,6 +436,23 @@ fn forms_act_for_pages_of_ours_alone() {
             );
         }
         ensure!(!is_suspended(&scene, "web").await?);
+        // The same for changes, by form and as JSON.
+        for (path, kind) in [
+            ("/changes", "application/x-www-form-urlencoded"),
+            ("/api/v1/changes", "application/json"),
+        ] {
+            let request = http.post(format!("{base}{path}")).header(CONTENT_TYPE, kind);
+            let answer = request
+                .header(ORIGIN, "https://evil.example.com")
+                .body("{}")
+                .send()
+                .await?;
+            ensure!(
+                answer.status() == StatusCode::FORBIDDEN,
+                "{path}: {}",
+                answer.status()
+            );
+        }
         // Nothing is done by a visit, or by what is no form.
         let visit = http
             .get(format!("{base}/actions?verb=suspend&object={}", object("web")))

@@ -71,23 +71,34 @@ pub fn find<'t>(file: &str, content: &'t str, object: &ManifestReference) -> Res
     Ok(place.map(|place| &content[place]))
 }
 
-/// The manifests of a file, with their texts.
+/// The manifest at a line of a file, counted from 1, with its text. None if it has no name, or the file has another one that says it is the
+/// same.
 ///
 /// # Errors
 /// When the file is no YAML.
-pub fn manifests<'t>(file: &str, content: &'t str) -> Result<Vec<(ManifestReference, &'t str)>, String> {
-    let all = Documents::read(file, content)?.all.into_iter();
-    let named = all.filter_map(|(place, value)| {
-        let of = |pointer: &str| text(&value, pointer).to_owned();
-        let object = ManifestReference {
-            api_version: of("/apiVersion"),
-            kind: of("/kind"),
-            name: of("/metadata/name"),
-            namespace: Some(of("/metadata/namespace")).filter(|namespace| !namespace.is_empty()),
-        };
-        (!object.kind.is_empty() && !object.name.is_empty()).then(|| (object, &content[place]))
-    });
-    Ok(named.collect())
+pub fn at_line<'t>(
+    file: &str,
+    content: &'t str,
+    line: u32,
+) -> Result<Option<(ManifestReference, &'t str)>, String> {
+    let documents = Documents::read(file, content)?;
+    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    let is_there = |place: &Range<usize>| {
+        let before = lines(&content[..place.start]);
+        (before + 1..=before + lines(&content[place.clone()]) + 1).contains(&(line as usize))
+    };
+    let Some((place, value)) = documents.all.iter().find(|(place, _)| is_there(place)) else {
+        return Ok(None);
+    };
+    let of = |pointer: &str| text(value, pointer).to_owned();
+    let object = ManifestReference {
+        api_version: of("/apiVersion"),
+        kind: of("/kind"),
+        name: of("/metadata/name"),
+        namespace: Some(of("/metadata/namespace")).filter(|namespace| !namespace.is_empty()),
+    };
+    let is_only = !object.name.is_empty() && documents.place(&object).as_ref() == Some(place);
+    Ok(is_only.then(|| (object, &content[place.clone()])))
 }
 
 /// SHA-256 of a text, in hex.
@@ -161,6 +172,20 @@ mod tests {
     fn one_of_two_is_none() {
         let twice = format!("{FILE}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n");
         assert_eq!(find("f.yaml", &twice, &object("ConfigMap", None, "a")), Ok(None));
+    }
+
+    #[test]
+    fn a_manifest_is_found_by_its_line() {
+        let at = |line| at_line("f.yaml", FILE, line).unwrap().map(|(object, _)| object);
+        assert_eq!(at(2), Some(object("ConfigMap", None, "a")));
+        assert_eq!(at(7), Some(object("ConfigMap", Some("shop"), "b")));
+        assert_eq!(at(15), Some(object("ConfigMap", None, "b")));
+        assert_eq!(at(99), None);
+        // A List is no manifest of its own, and of two that are the same none is meant.
+        let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n";
+        assert_eq!(at_line("f.yaml", list, 4), Ok(None));
+        let twice = format!("{FILE}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n");
+        assert_eq!(at_line("f.yaml", &twice, 2), Ok(None));
     }
 
     #[test]

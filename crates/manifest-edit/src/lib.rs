@@ -12,6 +12,6 @@ mod edit;
 mod resources;
 mod rules;
 
-pub use document::{Documents, digest, find, manifests};
+pub use document::{Documents, at_line, digest, find};
 pub use edit::{Error, edit};
 pub use rules::is_encrypted;
