@@ -96,7 +96,13 @@ fn a_version_in_a_registry_is_promoted_to_where_a_tag_is_named() {
             "{values:?}"
         );
         push("1.1.0").await?;
-        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        // It is there as soon as the source has it, and healthy when that is applied.
+        scene
+            .wait(|pipeline| {
+                release_of(pipeline, 1) == Some(2)
+                    && field(pipeline, "/status/environments/1/healthySince").is_some()
+            })
+            .await?;
         let file = repository.git(&["show", "main:production/shop.yaml"])?;
         ensure!(file.contains("    tag: 1.1.0 # the newest\n"), "{file}");
         let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
