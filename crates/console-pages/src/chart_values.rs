@@ -4,8 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-/// Fields that are offered, and levels of mappings that are looked into.
+/// Fields that are offered, places that are looked at for them, and levels of mappings that are looked into.
 const MAX_FIELDS: usize = 200;
+const MAX_PLACES: usize = 5000;
 const MAX_DEPTH: usize = 6;
 /// What the names of such fields begin with; the type and the place follow: `values:integer:/image/tag`.
 const PREFIX: &str = "values:";
@@ -67,61 +68,95 @@ impl Kind {
 
 /// The values that a chart takes: those of its schema, else those of its defaults.
 pub fn fields(schema: Option<&Value>, defaults: &Value) -> Vec<ChartValue> {
-    let mut found = Vec::new();
+    let mut walk = Walk {
+        root: schema.unwrap_or(&Value::Null),
+        found: Vec::new(),
+        left: MAX_PLACES,
+    };
     match schema {
-        Some(schema) => of_schema(schema, schema, defaults, "", 0, &mut found),
-        None => of_defaults(defaults, "", 0, &mut found),
+        Some(schema) => walk.schema(schema, defaults, "", 0),
+        None => walk.defaults(defaults, "", 0),
     }
-    found
+    walk.found
 }
 
-fn of_schema(
-    root: &Value,
-    at: &Value,
-    default: &Value,
-    pointer: &str,
-    depth: usize,
-    found: &mut Vec<ChartValue>,
-) {
-    if depth > MAX_DEPTH || found.len() >= MAX_FIELDS {
-        return;
+struct Walk<'s> {
+    /// The schema, for references within it.
+    root: &'s Value,
+    found: Vec<ChartValue>,
+    /// Places that may still be looked at: references can make more of a small schema than anyone can wait for.
+    left: usize,
+}
+
+impl Walk<'_> {
+    fn may_go_on(&mut self, depth: usize) -> bool {
+        let may = depth <= MAX_DEPTH && self.left > 0 && self.found.len() < MAX_FIELDS;
+        self.left = self.left.saturating_sub(1);
+        may
     }
-    // References within the schema alone; one that leads in a circle ends at the depth.
-    if let Some(reference) = at.get("$ref").and_then(Value::as_str) {
-        let target = reference
-            .strip_prefix('#')
-            .and_then(|pointer| root.pointer(pointer));
-        if let Some(target) = target {
-            of_schema(root, target, default, pointer, depth + 1, found);
+
+    fn schema(&mut self, at: &Value, default: &Value, pointer: &str, depth: usize) {
+        if !self.may_go_on(depth) {
+            return;
         }
-        return;
-    }
-    if let Some(properties) = at.get("properties").and_then(Value::as_object) {
-        for (name, property) in properties {
-            let below = format!("{pointer}/{}", escaped(name));
-            of_schema(root, property, &default[name], &below, depth + 1, found);
+        if let Some(reference) = at.get("$ref").and_then(Value::as_str) {
+            let target = reference
+                .strip_prefix('#')
+                .and_then(|pointer| self.root.pointer(pointer));
+            if let Some(target) = target {
+                self.schema(target, default, pointer, depth + 1);
+            }
+            return;
         }
-        return;
+        if let Some(properties) = at.get("properties").and_then(Value::as_object) {
+            for (name, property) in properties {
+                let below = format!("{pointer}/{}", escaped(name));
+                self.schema(property, &default[name], &below, depth + 1);
+            }
+            return;
+        }
+        let Some(kind) = kind_of(at) else {
+            return;
+        };
+        let text = |name: &str| at.get(name).and_then(Value::as_str).unwrap_or_default();
+        let said = match text("description") {
+            "" => text("title"),
+            said => said,
+        };
+        let default = if default.is_null() {
+            &at["default"]
+        } else {
+            default
+        };
+        self.found.push(ChartValue {
+            pointer: pointer.to_owned(),
+            kind,
+            hint: hint(said, default),
+        });
     }
-    let Some(kind) = kind_of(at) else {
-        return;
-    };
-    let text = |name: &str| at.get(name).and_then(Value::as_str).unwrap_or_default();
-    let said = if text("description").is_empty() {
-        text("title")
-    } else {
-        text("description")
-    };
-    let default = if default.is_null() {
-        &at["default"]
-    } else {
-        default
-    };
-    found.push(ChartValue {
-        pointer: pointer.to_owned(),
-        kind,
-        hint: hint(said, default),
-    });
+
+    fn defaults(&mut self, at: &Value, pointer: &str, depth: usize) {
+        if !self.may_go_on(depth) {
+            return;
+        }
+        let kind = match at {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.defaults(value, &format!("{pointer}/{}", escaped(name)), depth + 1);
+                }
+                return;
+            }
+            Value::String(_) => Kind::Text,
+            Value::Bool(_) => Kind::Boolean,
+            Value::Number(_) => Kind::Number,
+            Value::Null | Value::Array(_) => return,
+        };
+        self.found.push(ChartValue {
+            pointer: pointer.to_owned(),
+            kind,
+            hint: hint("", at),
+        });
+    }
 }
 
 fn kind_of(at: &Value) -> Option<Kind> {
@@ -153,29 +188,6 @@ fn kind_of(at: &Value) -> Option<Kind> {
         "boolean" => Some(Kind::Boolean),
         _ => None,
     }
-}
-
-fn of_defaults(at: &Value, pointer: &str, depth: usize, found: &mut Vec<ChartValue>) {
-    if depth > MAX_DEPTH || found.len() >= MAX_FIELDS {
-        return;
-    }
-    let kind = match at {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                of_defaults(value, &format!("{pointer}/{}", escaped(name)), depth + 1, found);
-            }
-            return;
-        }
-        Value::String(_) => Kind::Text,
-        Value::Bool(_) => Kind::Boolean,
-        Value::Number(_) => Kind::Number,
-        Value::Null | Value::Array(_) => return,
-    };
-    found.push(ChartValue {
-        pointer: pointer.to_owned(),
-        kind,
-        hint: hint("", at),
-    });
 }
 
 fn hint(said: &str, default: &Value) -> String {
@@ -283,6 +295,17 @@ mod tests {
         assert_eq!(of("a/b").unwrap().name(), "values:boolean:/a~1b");
         assert!(of("list").is_none() && of("either").is_none() && of("away").is_none());
         assert!(of("loop.name").is_some() && found.len() < 20, "{}", found.len());
+    }
+
+    #[test]
+    fn a_schema_that_explodes_ends() {
+        let again: Map<String, Value> = (0..500)
+            .map(|at| (format!("p{at}"), json!({"$ref": "#/definitions/again"})))
+            .collect();
+        let bomb = json!({"definitions": {"again": {"properties": again}}, "$ref": "#/definitions/again"});
+        let began = std::time::Instant::now();
+        assert_eq!(fields(Some(&bomb), &Value::Null), []);
+        assert!(began.elapsed() < std::time::Duration::from_secs(5));
     }
 
     #[test]
