@@ -21,6 +21,8 @@ const MAX_GROUPS: usize = 50;
 
 /// The kind of changes that people ask for.
 const REQUEST: &str = "ChangeRequest";
+/// Reason of one whose pull request was closed without a merge.
+const DECLINED: &str = "Closed";
 
 /// Clusters and namespaces.
 pub type Places = HashSet<(Arc<str>, Box<str>)>;
@@ -72,7 +74,9 @@ pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
         .collect();
     // A pull request waits for people, however long it is open.
     let open: Vec<&Arc<Row>> = of(Status::InProgress).filter(|row| row.kind == REQUEST).collect();
-    let failed: Vec<&Arc<Row>> = of(Status::Failed).collect();
+    // One that was declined needs nobody.
+    let is_declined = |row: &Row| row.kind == REQUEST && &*row.reason == DECLINED;
+    let failed: Vec<&Arc<Row>> = of(Status::Failed).filter(|row| !is_declined(row)).collect();
     let suspended: Vec<&Arc<Row>> = of(Status::Suspended).collect();
     let away: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.away).collect();
     let sections = [
