@@ -164,7 +164,11 @@ pub async fn propose(sight: &Sight, wanted: Wanted, words: Words) -> Result<Subj
         ..ChangeRequestSpec::default()
     };
     let ledger = sight.console.ledger.as_ref();
-    let action = actions::action(&subject, PROPOSE, &sight.caller, &format!("{title}: {reason}"));
+    let said = match reason.is_empty() {
+        true => title.to_owned(),
+        false => format!("{title}: {reason}"),
+    };
+    let action = actions::action(&subject, PROPOSE, &sight.caller, &said);
     let unrecorded =
         |error: actions::Error| Problem::new(crate::api::actions::refusal(&error), error.to_string());
     actions::begin(ledger, &action).await.map_err(unrecorded)?;

@@ -205,11 +205,18 @@ pub async fn change(
 /// What a change would do.
 pub async fn preview(signed: &Signed, wanted: &changes::Wanted) -> Result<Changed, Problem> {
     let found = changes::preview(&signed.sight, wanted).await?;
-    let edited: Vec<&str> = wanted.files.iter().map(|file| file.path.as_str()).collect();
-    let files = found.files.iter().map(|(path, old, new)| File {
-        lines: lines(old, new, edited.contains(&path.as_str())),
-        path: path.clone(),
-    });
+    let edited: Vec<String> = wanted.files.iter().map(|file| file.path.clone()).collect();
+    let changed = found.files;
+    // Comparing texts line by line takes processor time and memory.
+    let comparing = move || {
+        let changed = changed.into_iter();
+        let files = changed.map(|(path, old, new)| File {
+            lines: lines(&old, &new, edited.contains(&path)),
+            path,
+        });
+        files.collect()
+    };
+    let files = signed.sight.in_turn(comparing).await?;
     let of = |section: &Section| {
         section
             .error
@@ -225,7 +232,7 @@ pub async fn preview(signed: &Signed, wanted: &changes::Wanted) -> Result<Change
     Ok(Changed {
         request: None,
         revision: found.revision,
-        files: files.collect(),
+        files,
         summary: Summary::from_sections(&found.sections),
         objects: objects.map(|entry| shown(entry, false)).collect(),
         notes: errors.chain(notes).collect(),
