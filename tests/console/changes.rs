@@ -644,7 +644,7 @@ async fn by_others(shop: &Shop) -> Result<()> {
             "cluster",
             json!("no-such"),
             StatusCode::UNPROCESSABLE_ENTITY,
-            "nobody in this cluster",
+            "has no user for you",
         ),
     ];
     for (field, value, code, said) in cases {

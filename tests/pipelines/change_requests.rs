@@ -216,6 +216,25 @@ fn no_request_writes_what_runs_elsewhere_or_where_it_may_not() {
                 "encrypted with SOPS",
             ),
             (
+                request(
+                    &scene,
+                    "list",
+                    one(
+                        "dev/a.yaml",
+                        "apiVersion: v1\nkind: List\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]\n",
+                    ),
+                ),
+                "a list is not accepted",
+            ),
+            (
+                request(&scene, "prune", one("dev/kustomization.yaml", manifest)),
+                "a kustomization.yaml is not written",
+            ),
+            (
+                request(&scene, "runner", one("dev/appveyor.yml", manifest)),
+                "no file of a CI service",
+            ),
+            (
                 request(&scene, "over", one("dev/shop.yaml", manifest)),
                 "there is such a file",
             ),

@@ -134,12 +134,7 @@ pub async fn propose(sight: &Sight, wanted: Wanted, words: Words) -> Result<Subj
     }
     let _turn = turn(sight)?;
     let client = sight.client_of_the_caller(&wanted.cluster)?;
-    let refused = || Problem::new(StatusCode::FORBIDDEN, "you are nobody in this cluster");
-    let judge = sight
-        .console
-        .clusters
-        .judge(&wanted.cluster, &sight.caller)
-        .ok_or_else(refused)?;
+    let judge = sight.judge(&wanted.cluster)?;
     let subject = Subject {
         cluster: Arc::from(&*wanted.cluster),
         kind: Acted::Flux(change_request()),

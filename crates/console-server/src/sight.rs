@@ -204,9 +204,13 @@ impl Sight {
         is_reached.then(|| self.console.archives.clone()).ok_or_else(far)
     }
 
-    fn judge(&self, cluster: &str) -> Result<Judge, Problem> {
+    /// The caller as a cluster knows them, and who asks it.
+    ///
+    /// # Errors
+    /// When the cluster has no user for them.
+    pub(crate) fn judge(&self, cluster: &str) -> Result<Judge, Problem> {
         let judge = self.console.clusters.judge(cluster, &self.caller);
-        judge.ok_or_else(|| unprocessable("you are nobody in this cluster"))
+        judge.ok_or_else(|| unprocessable("this cluster is not known, or has no user for you"))
     }
 
     /// An object as it is asked about.

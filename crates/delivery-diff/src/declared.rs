@@ -56,7 +56,7 @@ pub async fn declared(reader: &Reader, archives: &Archives, of: &Object) -> Resu
         serde_json::from_value(built).map_err(|error| format!("{kustomization} cannot be read: {error}"))?;
     let (file, object, text) = made_of(&files, &folder, &spec.spec, &id)?;
     Ok(Declared {
-        is_outside: !folder.is_empty() && !file.starts_with(&format!("{folder}/")),
+        is_outside: !manifest_edit::is_within(&file, &folder),
         kustomization,
         repository,
         revision: files.revision().to_owned(),

@@ -6,14 +6,14 @@ use api::delivery::{FileChange, ManifestReference};
 
 use crate::document::{Documents, digest, text};
 use crate::resources::{self, NAMES};
-use crate::rules::{is_encrypted, is_open, is_within, refusal};
+use crate::rules::{is_encrypted, is_kustomization, is_open, is_within, refusal};
 
 /// Why files cannot be changed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     /// A path that is not written to.
     #[error(
-        "{0}: the path must be relative to the repository, without '..', and without hidden files or folders"
+        "{0}: the path must be relative to the repository, without '..', without hidden files or folders, and no file of a CI service"
     )]
     Path(String),
     /// A new file elsewhere.
@@ -37,7 +37,7 @@ pub enum Error {
         /// Its name.
         name: String,
     },
-    /// Somebody else changed it.
+    /// The manifest has changed since.
     #[error("{path}: {kind}/{name} was changed in Git since it was read: read it again")]
     Stale {
         /// The file.
@@ -70,6 +70,9 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// It would change what is built.
+    #[error("{0}: a kustomization.yaml is not written: it says what is built, and what is pruned")]
+    Kustomization(String),
     /// One file twice.
     #[error("{0}: it is named twice as a new file")]
     Twice(String),
@@ -96,6 +99,9 @@ pub fn edit(
     for change in changes {
         if !is_open(&change.path) {
             return Err(Error::Path(change.path.clone()));
+        }
+        if is_kustomization(&change.path) {
+            return Err(Error::Kustomization(change.path.clone()));
         }
         match &change.object {
             Some(object) => work.replace(change, object)?,

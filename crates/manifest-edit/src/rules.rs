@@ -6,15 +6,43 @@
 use serde_json::Value;
 
 use crate::document::text;
+use crate::resources::NAMES;
 
-/// Returns whether a path may be written, as it stands: relative, without steps up, without hidden folders or files.
+/// Files, without their ending, that CI services run although they are not hidden. Some pass over keys that they do not know, so
+/// such a file can be a manifest, too.
+const PROGRAMS: [&str; 10] = [
+    "appveyor",
+    "azure-pipelines",
+    "bitbucket-pipelines",
+    "buildspec",
+    "circle",
+    "cloudbuild",
+    "codefresh",
+    "jenkins-x",
+    "shippable",
+    "wercker",
+];
+
+/// Returns whether a path may be written, as it stands: relative, without steps up, without hidden folders or files, and no program of
+/// a CI service.
 pub(crate) fn is_open(path: &str) -> bool {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
-    path.split('/').all(is_plain) && !path.contains(['\\', '\0']) && !path.chars().any(char::is_control)
+    let file = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);
+    path.split('/').all(is_plain)
+        && !PROGRAMS.contains(&stem)
+        && !path.contains(['\\', '\0'])
+        && !path.chars().any(char::is_control)
+}
+
+/// Returns whether a file says what kustomize builds in its folder.
+pub(crate) fn is_kustomization(path: &str) -> bool {
+    NAMES.contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
 /// Returns whether a path is within a folder, which is empty for the whole repository.
-pub(crate) fn is_within(path: &str, folder: &str) -> bool {
+#[must_use]
+pub fn is_within(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path
             .strip_prefix(folder)
@@ -27,6 +55,13 @@ pub(crate) fn refusal(document: &Value) -> Option<&'static str> {
     if !(has("/apiVersion") && has("/kind") && has("/metadata/name")) {
         return Some("each document must be a manifest with apiVersion, kind and metadata.name");
     }
+    // Its items would not be checked.
+    if text(document, "/kind").ends_with("List") && document.get("items").is_some() {
+        return Some("a list is not accepted: write each of its items as a document of its own");
+    }
+    if text(document, "/apiVersion").starts_with("kustomize.config.k8s.io/") {
+        return Some("a kustomization.yaml is not written: it says what is built, and what is pruned");
+    }
     let is_secret = text(document, "/kind") == "Secret" && text(document, "/apiVersion") == "v1";
     if is_secret && !is_encrypted(document) {
         return Some(
@@ -37,8 +72,7 @@ pub(crate) fn refusal(document: &Value) -> Option<&'static str> {
 }
 
 /// Returns whether a document is encrypted with SOPS: a change of its text would break its seal.
-#[must_use]
-pub fn is_encrypted(document: &Value) -> bool {
+pub(crate) fn is_encrypted(document: &Value) -> bool {
     document.pointer("/sops/mac").is_some()
 }
 
@@ -59,6 +93,8 @@ mod tests {
             ".github/workflows/ci.yaml",
             "a/.hidden/b.yaml",
             ".gitlab-ci.yml",
+            "azure-pipelines.yml",
+            "apps/AppVeyor.yaml",
             "a\\b.yaml",
             "a\nb.yaml",
             "",
@@ -83,6 +119,10 @@ mod tests {
             refusal(&json!({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}))
                 .is_some()
         );
+        let list = json!({"apiVersion": "v1", "kind": "List", "metadata": named, "items": [secret]});
+        assert!(refusal(&list).is_some_and(|text| text.contains("a list")));
+        let build = json!({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "metadata": named});
+        assert!(refusal(&build).is_some_and(|text| text.contains("kustomization.yaml")));
         let other = json!({"apiVersion": "external-secrets.io/v1", "kind": "Secret", "metadata": named});
         assert_eq!(refusal(&other), None);
     }

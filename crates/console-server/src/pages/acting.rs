@@ -40,12 +40,7 @@ async fn done(
 ) -> Result<Response, Problem> {
     let signed = signed?;
     signed.name().clone_into(&mut view.user);
-    let sent = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    if sent.is_none_or(|sent| sent.split(';').next() != Some(FORM)) {
-        return Err(wrong("this is no form"));
-    }
+    check_form(headers)?;
     let (wanted, back) = read(body)?;
     let items = perform(&signed.sight, &wanted).await?;
     if items.iter().all(|item| item.code == StatusCode::OK.as_u16()) {
@@ -63,6 +58,17 @@ async fn done(
         .collect();
     let shown = outcomes::show(view, &outcomes, &back);
     Ok((code(&items), html(view, &shown)).into_response())
+}
+
+/// Refuses what is no form: other types come from programs, which have the API.
+pub(super) fn check_form(headers: &HeaderMap) -> Result<(), Problem> {
+    let sent = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    match sent.is_some_and(|sent| sent.split(';').next() == Some(FORM)) {
+        true => Ok(()),
+        false => Err(wrong("this is no form")),
+    }
 }
 
 /// Reads what is to be done, and where the form was.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::delivery::FileChange;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use console_pages::changes::{self as shown, Around, Draft, Offered, Preview};
 use console_pages::chart_values;
@@ -16,6 +16,7 @@ use console_pages::{Shown, View, link};
 use fleet::row::Key;
 use url::form_urlencoded::parse;
 
+use super::acting::check_form;
 use super::place::Named;
 use super::{html, refuse, view};
 use crate::api::changes::{Changed, preview};
@@ -27,8 +28,6 @@ use crate::serve::Console;
 
 /// Bytes of a form: a manifest, with three bytes for each that is encoded.
 pub const MAX_FORM: usize = 256 << 10;
-/// The type of what forms send.
-const FORM: &str = "application/x-www-form-urlencoded";
 /// How long a new object is waited for: it is there when its watch says so.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -139,12 +138,7 @@ async fn done(
     let signed = signed?;
     signed.name().clone_into(&mut view.user);
     enabled(view)?;
-    let sent = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    if sent.is_none_or(|sent| sent.split(';').next() != Some(FORM)) {
-        return Err(wrong("this is no form"));
-    }
+    check_form(headers)?;
     let fields: BTreeMap<String, String> = parse(body)
         .map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")))
         .collect();
@@ -180,7 +174,7 @@ async fn again(
     let of = Place::read(&draft.kustomization).ok_or_else(|| wrong("kustomization: it names none"))?;
     let (repository, folder) = changes::source_of(&signed.sight, &draft.cluster, &of).await?;
     let policies = named(&changes::policies(&signed.sight, &draft.cluster, &repository).await?);
-    let is_outside = !draft.object.is_empty() && !is_within(&draft.path, &folder);
+    let is_outside = !draft.object.is_empty() && !manifest_edit::is_within(&draft.path, &folder);
     let (status, problem) = match &found {
         Ok(_) => (StatusCode::OK, None),
         Err(problem) => (
@@ -209,13 +203,6 @@ async fn again(
     };
     let page = html(view, &shown::draft(view, draft, &around));
     Ok((status, page).into_response())
-}
-
-fn is_within(path: &str, folder: &str) -> bool {
-    folder.is_empty()
-        || path
-            .strip_prefix(folder)
-            .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A draft of a new object.

@@ -185,11 +185,21 @@ fn new_files_are_manifests_below_the_folder() {
     ));
     assert!(matches!(refused("apps/.github/a.yaml", SERVICE), Error::Path(_)));
     assert!(matches!(refused("apps/a.yaml", SERVICE), Error::Exists(_)));
+    assert!(matches!(
+        refused("apps/azure-pipelines.yml", SERVICE),
+        Error::Path(_)
+    ));
+    // What lists the files of a folder decides what is built and pruned.
+    assert!(matches!(
+        refused("apps/new/kustomization.yaml", SERVICE),
+        Error::Kustomization(_)
+    ));
     for content in [
         "on: push\n",
         "# nothing\n",
         "a: [\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
+        "apiVersion: v1\nkind: List\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]\n",
     ] {
         assert!(
             matches!(refused("apps/b.yaml", content), Error::Content { .. }),
