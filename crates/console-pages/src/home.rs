@@ -74,7 +74,7 @@ pub fn show(view: &View, rows: &[Arc<Row>], needs: &Needs<'_>) -> Shown {
         .collect();
     // A pull request waits for people, however long it is open.
     let open: Vec<&Arc<Row>> = of(Status::InProgress).filter(|row| row.kind == REQUEST).collect();
-    // One that was declined needs nobody.
+    // A declined request needs no attention.
     let is_declined = |row: &Row| row.kind == REQUEST && &*row.reason == DECLINED;
     let failed: Vec<&Arc<Row>> = of(Status::Failed).filter(|row| !is_declined(row)).collect();
     let suspended: Vec<&Arc<Row>> = of(Status::Suspended).collect();

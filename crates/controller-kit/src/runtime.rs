@@ -88,10 +88,23 @@ where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     F: PartialEq + Send + 'static,
 {
+    watch_lightened(api, config, |_| {}, fingerprint)
+}
+
+fn watch_lightened<K, F>(
+    api: Api<DeserializeGuard<K>>,
+    config: watcher::Config,
+    lighten: fn(&mut K),
+    fingerprint: impl Fn(&K) -> Option<F> + Send + 'static,
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    F: PartialEq + Send + 'static,
+{
     let events = watcher(api, config)
         .default_backoff()
         .filter_map(|event| ready(event.map(readable).transpose()));
-    store_and_touched(events.modify(strip), fingerprint)
+    store_and_touched(events.modify(strip).modify(lighten), fingerprint)
 }
 
 /// Like [`watch_into_store`], without what `lighten` takes out of each object before it is kept.
@@ -103,11 +116,10 @@ pub fn watch_into_store_without<K>(
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    let events = watcher(api, selecting(&flags.watch_label_selector))
-        .default_backoff()
-        .filter_map(|event| ready(event.map(readable).transpose()));
-    let events = events.modify(strip).modify(lighten);
-    store_and_touched(events, |object: &K| Some(ReconcileTrigger::from_object(object)))
+    let config = selecting(&flags.watch_label_selector);
+    watch_lightened(api, config, lighten, |object: &K| {
+        Some(ReconcileTrigger::from_object(object))
+    })
 }
 
 /// Unpacks an event; None if its object cannot be read.

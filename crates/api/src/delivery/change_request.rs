@@ -20,7 +20,7 @@ use super::Author;
     category = "all",
     category = "windlass",
     status = "ChangeRequestStatus",
-    doc = "A change of manifests in Git that somebody asks for. It is proposed by pull request.",
+    doc = "A change of manifests in Git, proposed by pull request at the request of a user.",
     printcolumn = r#"{"name":"Title","type":"string","jsonPath":".spec.title"}"#,
     printcolumn = r#"{"name":"By","type":"string","jsonPath":".spec.requestedBy"}"#,
     printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.pullRequest.state"}"#,

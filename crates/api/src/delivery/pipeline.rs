@@ -470,7 +470,7 @@ pub struct Trigger {
     pub reconciles: String,
 
     /// Address of the webhook; its path if the controller is not told where webhooks are reached (`--webhook-url`). Left out for
-    /// types that accept a call from whoever knows the path.
+    /// types that accept a call from anyone who knows the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }

@@ -60,7 +60,7 @@ pub enum EventSourceKind {
     ArtifactGenerator,
     /// An artifact of another controller.
     ExternalArtifact,
-    /// A change that somebody asks for. Flux does not have it.
+    /// A requested change of manifests. Flux does not have it.
     ChangeRequest,
     /// A pipeline that promotes releases. Flux does not have it.
     Pipeline,

@@ -1,4 +1,4 @@
-//! The editor of whoever types.
+//! The user's editor.
 
 use std::fs;
 use std::io::Write as _;
