@@ -103,6 +103,8 @@ fn one(environment: &EnvironmentStatus) -> String {
     };
     let is_changing = environment.targets.iter().any(|target| target.change.is_some());
     let next = match environment.entering.filter(|_| is_changing) {
+        // The targets have it, and are not healthy with it yet.
+        Some(release) if environment.release == Some(release) => " on its way".to_owned(),
         Some(release) => format!(", release {release} on its way"),
         None => String::new(),
     };
@@ -116,4 +118,28 @@ fn one(environment: &EnvironmentStatus) -> String {
         None => String::new(),
     };
     format!("{name}: {has}{next}{bad}{waits}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_release_is_named_once() {
+        for (fields, expected) in [
+            (json!({"release": 2}), "eu: release 2"),
+            (json!({"release": 2, "entering": 2}), "eu: release 2 on its way"),
+            (json!({"release": 1, "entering": 2}), "eu: release 1, release 2 on its way"),
+            (json!({"entering": 2}), "eu: releases 7, release 2 on its way"),
+        ] {
+            let mut environment = json!({"name": "eu", "targets": [{"name": "a", "release": 7, "ready": true, "change": {"release": 2}}]});
+            for (name, value) in fields.as_object().unwrap() {
+                environment[name] = value.clone();
+            }
+            let environment = serde_json::from_value(environment).unwrap();
+            assert_eq!(one(&environment), expected);
+        }
+    }
 }
