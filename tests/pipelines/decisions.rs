@@ -199,7 +199,10 @@ fn a_release_waits_for_the_job_that_tests_it() {
         let rbac = "rbac.authorization.k8s.io";
         let role = json!({
             "apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": {"name": "jobs", "namespace": team},
-            "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "create"]}],
+            "rules": [
+                {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "create"]},
+                {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
+            ],
         });
         let binding = json!({
             "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": {"name": "jobs", "namespace": team},
@@ -223,13 +226,17 @@ fn a_release_waits_for_the_job_that_tests_it() {
                 {"name": "production", "targets": [{"namespace": production}], "gates": [gate]},
             ])
         };
+        for line in ["2 tests failed", "", "checkout answers 500"] {
+            scene.world.control_plane.log(line)?;
+        }
         let failing = json!({"testkit.windlass.dev/outcome": "job-failure"});
         scene.pipeline("Kustomization", environments(failing)).await?;
         scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
         let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
         repository.commit("main", "by a person", &[next])?;
         let has_failed = |wait: &String| {
-            wait.starts_with("gate tests: Job/shop-production-tests-") && wait.contains(" failed: ")
+            (wait.starts_with("gate tests: Job/shop-production-tests-") && wait.contains(" failed: "))
+                && wait.contains("its log ends with: 2 tests failed | checkout answers 500")
         };
         scene
             .wait(|pipeline| waits(pipeline, 1).iter().any(has_failed))

@@ -36,7 +36,7 @@ pub(crate) const ALL_TIMEOUT: Duration = Duration::from_secs(30);
 const LATE_GATES: &str = "it was not looked at: all gates together took too long";
 const LATE: &str = "the API server did not answer in time";
 /// Characters of a problem that are shown.
-const MAX_PROBLEM: usize = 300;
+const MAX_PROBLEM: usize = 400;
 
 /// What was found, by environment.
 #[derive(Default)]

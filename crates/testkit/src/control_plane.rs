@@ -13,6 +13,7 @@ mod faults;
 mod options;
 mod ready;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -132,6 +133,19 @@ impl ControlPlane {
     /// Where the logs are. None for an existing cluster.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_ref().map(TempDir::path)
+    }
+
+    /// Has all containers of simulated nodes write a line to their log.
+    pub fn log(&self, line: &str) -> Result<()> {
+        let directory = self.directory().context("the control plane is another's")?;
+        let mut log = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(directory.join(components::CONTAINER_LOG))
+            .context("failed to open the log of containers")?;
+        // As container runtimes write it.
+        let now = jiff::Timestamp::now();
+        writeln!(log, "{now} stdout F {line}").context("failed to write to the log of containers")
     }
 
     /// The API server's own counts of the requests it has answered.

@@ -2,7 +2,8 @@
 
 use api::delivery::{Gate, GateJob, Pipeline, Release};
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams, LogParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -15,6 +16,12 @@ const PREFIX: &str = "delivery.windlass.dev";
 const MAX_NAME: usize = 45;
 /// Hexadecimal digits of the part that makes it one.
 const DIGITS: usize = 10;
+/// Lines and bytes of a log that are read, and characters that are shown.
+const LOG_LINES: i64 = 5;
+const LOG_BYTES: i64 = 4096;
+const MAX_LOG: usize = 160;
+/// Characters of what the API server says of a Job.
+const MAX_PROBLEM: usize = 80;
 
 /// Returns why the Job of a release has not succeeded, and makes it if it is not there.
 pub(super) async fn run(
@@ -27,7 +34,11 @@ pub(super) async fn run(
     let name = name(job, gate, pipeline, environment, release);
     let api: Api<Job> = Api::namespaced(client, &pipeline.namespace().unwrap_or_default());
     if let Some(found) = api.get_opt(&name).await.map_err(said)? {
-        return outcome(&found, pipeline);
+        return match outcome(&found, pipeline) {
+            Ok(()) => Ok(()),
+            Err(NotYet::Failed(problem)) => Err(failed(&name, &problem, api).await),
+            Err(NotYet::Other(problem)) => Err(problem),
+        };
     }
     let labels = labels(gate, pipeline, environment);
     let selector: Vec<String> = labels
@@ -44,15 +55,25 @@ pub(super) async fn run(
     Err(format!("Job/{name} was made"))
 }
 
+/// Why a Job has not succeeded.
+#[derive(Debug, PartialEq, Eq)]
+enum NotYet {
+    /// It has failed, and what the API server says of it.
+    Failed(String),
+    /// It has not ended, or is not the pipeline's.
+    Other(String),
+}
+
 /// How a Job is: succeeded, or why not yet, or never.
-fn outcome(job: &Job, pipeline: &Pipeline) -> Result<(), String> {
+fn outcome(job: &Job, pipeline: &Pipeline) -> Result<(), NotYet> {
     let name = job.name_any();
     let is_ours = job
         .owner_references()
         .iter()
         .any(|owner| Some(&owner.uid) == pipeline.metadata.uid.as_ref());
     if !is_ours {
-        return Err(format!("Job/{name} is not one of this pipeline: delete it"));
+        let problem = format!("Job/{name} is not one of this pipeline: delete it");
+        return Err(NotYet::Other(problem));
     }
     let conditions = job
         .status
@@ -62,14 +83,47 @@ fn outcome(job: &Job, pipeline: &Pipeline) -> Result<(), String> {
     let ended = conditions.find(|condition| matches!(condition.type_.as_str(), "Complete" | "Failed"));
     match ended {
         Some(ended) if ended.type_ == "Complete" => Ok(()),
-        Some(ended) => {
-            let message = ended.message.as_deref().unwrap_or_default();
-            Err(format!(
-                "Job/{name} failed: {message}; delete it to have it run again"
-            ))
-        }
-        None => Err(format!("Job/{name} runs")),
+        Some(ended) => Err(NotYet::Failed(ended.message.clone().unwrap_or_default())),
+        None => Err(NotYet::Other(format!("Job/{name} runs"))),
     }
+}
+
+/// What people need to know of a Job that failed.
+async fn failed(name: &str, problem: &str, jobs: Api<Job>) -> String {
+    let problem: String = problem.trim_end_matches('.').chars().take(MAX_PROBLEM).collect();
+    let log = match log(name, jobs).await {
+        Some(log) => format!("; its log ends with: {log}"),
+        None => String::new(),
+    };
+    format!("Job/{name} failed: {problem}; delete it to have it run again{log}")
+}
+
+/// The end of the log of the newest Pod of a Job, in one line, if the account may read it.
+async fn log(name: &str, jobs: Api<Job>) -> Option<String> {
+    let namespace = jobs.namespace()?.to_owned();
+    let pods: Api<Pod> = Api::namespaced(jobs.into_client(), &namespace);
+    let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
+    let found = match pods.list(&of_job).await {
+        Ok(found) => found.items,
+        Err(error) => {
+            tracing::debug!(%error, job = name, "the log of a Job is not read");
+            return None;
+        }
+    };
+    let pod = found.into_iter().max_by_key(Pod::creation_timestamp)?;
+    let containers = pod.spec.as_ref()?.containers.iter();
+    let parameters = LogParams {
+        container: containers.map(|one| one.name.clone()).next(),
+        tail_lines: Some(LOG_LINES),
+        limit_bytes: Some(LOG_BYTES),
+        ..LogParams::default()
+    };
+    let text = pods.logs(&pod.name_any(), &parameters).await.ok()?;
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = line.collect::<Vec<_>>().join(" | ");
+    // The end says most.
+    let cut = line.char_indices().rev().nth(MAX_LOG).map_or(0, |(at, _)| at);
+    Some(line[cut..].to_owned()).filter(|line| !line.is_empty())
 }
 
 /// The same for the same Job and release, and another one once either changes.
@@ -218,9 +272,7 @@ mod tests {
             "status": {"conditions": [{"type": "Complete", "status": "True"}]}});
         let mut done: Job = serde_json::from_value(done).unwrap();
         assert!(
-            outcome(&done, &pipeline())
-                .unwrap_err()
-                .contains("is not one of this pipeline")
+            matches!(outcome(&done, &pipeline()), Err(NotYet::Other(text)) if text.contains("is not one of this pipeline"))
         );
         let owner = json!([{"apiVersion": "v", "kind": "Pipeline", "name": "shop", "uid": "u"}]);
         done.metadata.owner_references = serde_json::from_value(owner).unwrap();

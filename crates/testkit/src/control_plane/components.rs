@@ -22,6 +22,9 @@ use crate::tools::{self, Tool};
 
 pub use super::options::Components;
 
+/// The log that all containers have.
+pub(super) const CONTAINER_LOG: &str = "container.log";
+
 /// Processes that [`start`] leaves running.
 pub(super) struct Started {
     pub(super) processes: Vec<Process>,
@@ -58,7 +61,7 @@ pub(super) async fn start(options: &Options, directory: &Path) -> Result<Started
     wait_for_port(api_port, &processes).await?;
     if options.components == Components::All {
         let clients: [(Tool, Vec<String>); 3] = [
-            (Tool::Kwok, kwok_flags(&kubeconfig)),
+            (Tool::Kwok, kwok_flags(&kubeconfig, &certificates, directory)?),
             (
                 Tool::KubeControllerManager,
                 controller_manager_flags(&kubeconfig, &certificates),
@@ -206,16 +209,39 @@ fn scheduler_flags(kubeconfig: &Path) -> Vec<String> {
     ]
 }
 
-fn kwok_flags(kubeconfig: &Path) -> Vec<String> {
+/// kwok plays nodes and Pods, and is the kubelet that the API server asks for the logs of containers: all have the same file, which
+/// is not there, and cannot be read, until something is written into it.
+fn kwok_flags(kubeconfig: &Path, certificates: &Certificates, directory: &Path) -> Result<Vec<String>> {
     let stages = tools::hack_directory().join("kwok");
-    vec![
+    let (log, logs, port) = (
+        directory.join(CONTAINER_LOG),
+        directory.join("logs.yaml"),
+        free_port()?,
+    );
+    let config = json!({
+        "apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "all"},
+        "spec": {"logs": [{"logsFile": log, "previousLogsFile": log}]},
+    });
+    fs::write(&logs, config.to_string()).context("failed to write where the logs of containers are")?;
+    Ok(vec![
+        format!("--node-port={port}"),
+        format!("--server-address=127.0.0.1:{port}"),
+        format!(
+            "--tls-cert-file={}",
+            certificates.server_certificate_file.display()
+        ),
+        format!(
+            "--tls-private-key-file={}",
+            certificates.server_key_file.display()
+        ),
+        format!("--config={}", logs.display()),
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--manage-nodes-with-label-selector={SIMULATED_NODE}"),
         "--node-ip=127.0.0.1".to_owned(),
         "--node-lease-duration-seconds=0".to_owned(),
         format!("--config={}", stages.join("node.yaml").display()),
         format!("--config={}", stages.join("pod.yaml").display()),
-    ]
+    ])
 }
 
 async fn wait_for_port(port: u16, processes: &[Process]) -> Result<()> {
