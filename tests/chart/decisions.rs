@@ -55,6 +55,10 @@ fn approval(by: &str, digest: &str) -> String {
     json!({"environment": "production", "digest": digest, "by": by}).to_string()
 }
 
+fn for_group(by: &str, group: &str) -> String {
+    json!({"environment": "production", "digest": "d1", "by": by, "group": group}).to_string()
+}
+
 #[tokio::test]
 async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     let cluster = Cluster::start().await;
@@ -173,6 +177,20 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
             r#"[{"environment": "e", "digest": "d"}]"#.to_owned(),
         ),
         ("no list", approval("ben", "d1")),
+        ("for a group of others", format!("[{}]", for_group("ben", "leads"))),
+        (
+            "for a group of others, with spaces",
+            r#"[{"environment": "e", "digest": "d", "by": "ben", "group"  :"leads"}]"#.to_owned(),
+        ),
+        (
+            "for two groups",
+            r#"[{"environment": "e", "digest": "d", "by": "ben", "group": "system:authenticated", "group": "leads"}]"#
+                .to_owned(),
+        ),
+        (
+            "for a group, in the name of another who approved for none",
+            format!("[{},{}]", hers.replace('}', r#","group":"leads"}"#), approval("ben", "d1")),
+        ),
     ];
     for (what, text) in forged {
         let refused = annotate(&ben, "approvals", &text).await;
@@ -182,12 +200,19 @@ async fn decisions_need_their_verbs_and_approvals_ones_own_name() {
     assert!(
         refused
             .unwrap_err()
-            .contains("users may approve in their own name only")
+            .contains("users may approve in their own name and for groups of their own only")
     );
     // A name that differs in a space alone is another's.
     let spaced = person(&cluster, "be n").await;
     let refused = annotate(&spaced, "approvals", &format!("[{}]", approval("ben", "d1"))).await;
     assert!(refused.is_err(), "a space passes");
+    annotate(
+        &ben,
+        "approvals",
+        &format!("[{}]", for_group("ben", "system:authenticated")),
+    )
+    .await
+    .unwrap();
     // A long list of others' approvals stays affordable.
     let many: Vec<_> = (0..150)
         .map(|at| approval("ana", &format!("sha256:{at:064}")))

@@ -224,9 +224,10 @@ fn column(
                 hold: hold.to_string(),
             });
         }
-        let required = environment.approvals.as_ref()?.required.max(1) as usize;
+        let approvals = environment.approvals.as_ref()?;
+        let required = approvals.required.max(1) as usize;
         let by: Vec<String> = decisions
-            .approvers(name, &next.digest)
+            .approvers(name, &next.digest, &approvals.groups)
             .into_iter()
             .map(crate::decisions::shown)
             .collect();

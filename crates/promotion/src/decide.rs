@@ -107,6 +107,14 @@ pub enum Refusal {
         /// The release.
         release: u64,
     },
+    /// Others have to approve it.
+    #[error("{by} is in none of the groups that approve: {groups}")]
+    InNoGroup {
+        /// Who.
+        by: String,
+        /// The groups.
+        groups: String,
+    },
     /// A hold keeps it from it.
     #[error("release {release} is {hold}; release it first")]
     Held {
@@ -131,6 +139,15 @@ pub enum Refusal {
     NotHeld,
 }
 
+/// Who decides.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Person<'a> {
+    /// Name of the user.
+    pub name: &'a str,
+    /// Groups that the API server counts the user to.
+    pub groups: &'a [String],
+}
+
 /// Annotations that a wish sets, with null where one is removed; and what was done, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
@@ -144,14 +161,15 @@ pub struct Decided {
 ///
 /// # Errors
 /// When there is nothing that the wish could be about, or what people decided before cannot be read.
-pub fn decide(pipeline: &Pipeline, wish: &Wish, by: &str, now: Timestamp) -> Result<Decided, Refusal> {
+pub fn decide(pipeline: &Pipeline, wish: &Wish, by: Person<'_>, now: Timestamp) -> Result<Decided, Refusal> {
     let annotations = pipeline.metadata.annotations.as_ref();
     let mut decisions = Decisions::parse(|name| Some(annotations?.get(name)?.as_str()))?;
     let nothing = PipelineStatus::default();
     let table = Table {
         pipeline,
         status: pipeline.status.as_ref().unwrap_or(&nothing),
-        by,
+        by: by.name,
+        groups: by.groups,
         now,
     };
     let said = match wish {
@@ -209,6 +227,7 @@ pub fn meant(pipeline: &Pipeline, wish: &Wish) -> Result<Option<u64>, Refusal> {
         pipeline,
         status: pipeline.status.as_ref().unwrap_or(&nothing),
         by: "",
+        groups: &[],
         now: Timestamp::UNIX_EPOCH,
     };
     match wish {
@@ -236,6 +255,7 @@ struct Table<'a> {
     pipeline: &'a Pipeline,
     status: &'a PipelineStatus,
     by: &'a str,
+    groups: &'a [String],
     now: Timestamp,
 }
 
@@ -332,8 +352,11 @@ impl Table<'_> {
     ) -> Result<String, Refusal> {
         self.check(environment)?;
         let (number, digest) = self.meant(environment, release)?;
-        let is_known =
-            |one: &Approval| one.environment == environment && one.digest == digest && one.by == self.by;
+        let group = self.group(environment)?;
+        let is_known = |one: &Approval| {
+            (one.environment == environment && one.digest == digest)
+                && (one.by == self.by && one.group == group)
+        };
         if decisions.approvals.iter().any(is_known) {
             return Err(Refusal::Approved {
                 by: self.by.to_owned(),
@@ -350,12 +373,29 @@ impl Table<'_> {
             environment: environment.to_owned(),
             digest,
             by: self.by.to_owned(),
+            group,
             at: Some(self.now.round(Unit::Second).unwrap_or(self.now)),
         });
         Ok(format!(
             "release {number} is approved for {environment} by {}",
             self.by
         ))
+    }
+
+    /// The group for which the person approves; empty where an environment names none.
+    fn group(&self, environment: &str) -> Result<String, Refusal> {
+        let mut environments = self.pipeline.spec.environments.iter();
+        let environment = environments.find(|one| one.name == environment);
+        let approvals = environment.and_then(|one| one.approvals.as_ref());
+        let Some(approvals) = approvals.filter(|approvals| !approvals.groups.is_empty()) else {
+            return Ok(String::new());
+        };
+        let mut groups = approvals.groups.iter();
+        let own = groups.find(|group| self.groups.contains(group));
+        own.cloned().ok_or_else(|| Refusal::InNoGroup {
+            by: self.by.to_owned(),
+            groups: approvals.groups.join(", "),
+        })
     }
 
     fn promote(
@@ -535,7 +575,21 @@ mod tests {
 
     /// Grants a wish, and keeps it in the pipeline.
     fn granted(pipeline: &mut Pipeline, wish: &Wish) -> Result<String, String> {
-        let decided = decide(pipeline, wish, "ana", now()).map_err(|refusal| refusal.to_string())?;
+        granted_to("ana", &["team"], pipeline, wish)
+    }
+
+    fn granted_to(
+        name: &str,
+        groups: &[&str],
+        pipeline: &mut Pipeline,
+        wish: &Wish,
+    ) -> Result<String, String> {
+        let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+        let person = Person {
+            name,
+            groups: &groups,
+        };
+        let decided = decide(pipeline, wish, person, now()).map_err(|refusal| refusal.to_string())?;
         let annotations = decided.annotations.as_object().unwrap();
         let kept = pipeline.metadata.annotations.get_or_insert_default();
         for (name, text) in annotations {
@@ -591,6 +645,37 @@ mod tests {
         granted(&mut pipeline, &approve("production", None)).unwrap();
         let again = granted(&mut pipeline, &approve("production", None)).unwrap_err();
         assert_eq!(again, "ana has approved release 5 already");
+    }
+
+    #[test]
+    fn people_approve_for_a_group_of_theirs_where_groups_are_named() {
+        let mut pipeline = pipeline();
+        let environments = pipeline.spec.environments.iter_mut();
+        for environment in environments {
+            environment.approvals = Some(api::delivery::Approvals {
+                required: 1,
+                groups: vec!["leads".to_owned(), "ops".to_owned()],
+            });
+        }
+        let wish = approve("production", None);
+        let refused = granted_to("ana", &["team"], &mut pipeline, &wish).unwrap_err();
+        assert_eq!(refused, "ana is in none of the groups that approve: leads, ops");
+        granted_to("ben", &["team", "ops"], &mut pipeline, &wish).unwrap();
+        let annotations = pipeline.metadata.annotations.as_ref().unwrap();
+        let decisions = Decisions::parse(|name| Some(annotations.get(name)?.as_str())).unwrap();
+        let approvers = |groups: &[&str]| -> Vec<&str> {
+            let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+            decisions
+                .approvers("production", "d5", &groups)
+                .into_iter()
+                .collect()
+        };
+        assert_eq!(approvers(&["leads", "ops"]), ["ben"]);
+        assert_eq!(approvers(&[]), ["ben"]);
+        // An approval for a group that is not asked for any more does not count.
+        assert!(approvers(&["leads"]).is_empty());
+        let again = granted_to("ben", &["ops"], &mut pipeline, &wish).unwrap_err();
+        assert_eq!(again, "ben has approved release 5 already");
     }
 
     #[test]

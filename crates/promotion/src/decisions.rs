@@ -72,6 +72,9 @@ pub struct Approval {
     pub digest: String,
     /// Who agrees.
     pub by: String,
+    /// The group of theirs for which they agree, where the environment names groups.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -152,11 +155,13 @@ impl Decisions {
         holds.find(|hold| hold.holds(environment, release, now))
     }
 
-    /// Returns who agrees that a release enters an environment, in the order of their names.
-    pub fn approvers(&self, environment: &str, digest: &str) -> BTreeSet<&str> {
+    /// Returns who agrees that a release enters an environment, in the order of their names. Where groups are named, only
+    /// people who agree for one of them count.
+    pub fn approvers(&self, environment: &str, digest: &str, groups: &[String]) -> BTreeSet<&str> {
         let approvals = self.approvals.iter();
         approvals
             .filter(|one| one.environment == environment && one.digest == digest && !one.by.is_empty())
+            .filter(|one| groups.is_empty() || groups.contains(&one.group))
             .map(|one| one.by.as_str())
             .collect()
     }
@@ -230,7 +235,7 @@ mod tests {
         ]"#;
         let decisions = read(APPROVALS, text).unwrap();
         assert_eq!(
-            decisions.approvers("p", "d").into_iter().collect::<Vec<_>>(),
+            decisions.approvers("p", "d", &[]).into_iter().collect::<Vec<_>>(),
             ["ana"]
         );
     }

@@ -451,7 +451,7 @@ impl<'a> Situation<'a> {
             Err(error) => closed.push(Wait::new(format!("window: {error}"))),
         }
         if let Some(approvals) = &environment.approvals {
-            let people = self.decisions.approvers(name, &release.digest);
+            let people = self.decisions.approvers(name, &release.digest, &approvals.groups);
             let required = approvals.required.max(1) as usize;
             if people.len() < required {
                 let names: Vec<_> = people.iter().map(|name| shown(name)).collect();

@@ -129,7 +129,10 @@ pub fn children(pipeline: &Pipeline, secret: impl Fn(&str) -> Option<String>) ->
             repository_ref: repository.flatten().map(reference),
             approvals: promotion
                 .filter(|promotion| promotion.manual && !is_first)
-                .map(|_| Approvals { required: 1 }),
+                .map(|_| Approvals {
+                    required: 1,
+                    ..Approvals::default()
+                }),
             ..Environment::default()
         });
     }

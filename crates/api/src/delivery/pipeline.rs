@@ -406,6 +406,11 @@ pub struct Rollout {
 /// What a failed target means for the others of its environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnFailure {
+
+    /// Groups of users of which each approver must be in one. Everyone who has the verb `approve` by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10), inner(length(min = 1, max = 253)))]
+    pub groups: Vec<String>,
     /// They go on.
     #[default]
     Continue,

@@ -5,7 +5,7 @@ use clap::Args;
 use delivery_diff::{Archives, Promoted, Reader, promoted};
 use jiff::{SignedDuration, Timestamp};
 use manifest::ObjectId;
-use promotion::decide::{Refusal, Wish, decide, meant};
+use promotion::decide::{Person, Refusal, Wish, decide, meant};
 use serde_json::json;
 
 use super::Part;
@@ -115,12 +115,16 @@ fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> R
             why: error_chain::condensed(&error),
         })?;
         let now = Timestamp::now();
-        let decided = match decide(&pipeline, wish, &myself.username, now) {
+        let person = Person {
+            name: &myself.username,
+            groups: myself.groups(),
+        };
+        let decided = match decide(&pipeline, wish, person, now) {
             // Who may write the pipeline may approve, too.
             Err(Refusal::NeverThere { environment, release }) if matches!(wish, Wish::Promote { .. }) => {
                 let release = Some(release);
                 let approve = Wish::Approve { environment, release };
-                decide(&pipeline, &approve, &myself.username, now)
+                decide(&pipeline, &approve, person, now)
             }
             decided => decided,
         };

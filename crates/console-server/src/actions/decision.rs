@@ -59,7 +59,11 @@ pub async fn decide(
     let pipeline: Pipeline = serde_json::from_value(object)
         .map_err(|error| Error::Undecided(format!("{} cannot be read: {error}", describe(subject))))?;
     let wish = wish(verb, about, reason)?;
-    let decided = decide::decide(&pipeline, &wish, &judge.caller.username, Timestamp::now());
+    let person = decide::Person {
+        name: &judge.caller.username,
+        groups: judge.caller.groups(),
+    };
+    let decided = decide::decide(&pipeline, &wish, person, Timestamp::now());
     let decided = decided.map_err(|refusal| Error::Undecided(refusal.to_string()))?;
     Ok(Decided {
         patch: json!({"metadata": {"resourceVersion": version, "annotations": decided.annotations}}),

@@ -143,6 +143,7 @@ fn causes_are_named_together_with_their_time() {
         environment: "production".to_owned(),
         digest: digest.to_owned(),
         by: by.to_owned(),
+        group: String::new(),
         at: None,
     };
     let digest = scene.status.releases[1].digest.clone();
