@@ -6,6 +6,7 @@ use testkit::git::{Change, Repository};
 use testkit::objects::{self, apply};
 use testkit::{HelmRepository, MessageSink, Prometheus};
 
+use crate::proposals::Forge;
 use crate::world::{DELIVERY, KUSTOMIZE, Scene, app, play, release_of, waits};
 
 /// A release that only a gate keeps out of production.
@@ -233,5 +234,81 @@ fn a_gate_says_one_thing() {
         testkit::wait_for(&api, "shop", refused, crate::world::PATIENCE)
             .await
             .map(drop)
+    });
+}
+
+/// What CI says of the commit that a release comes from, at a real Gitea.
+#[test]
+fn a_gate_asks_for_the_statuses_of_the_commit() {
+    play("gate-commit", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let files = [
+            ("dev", app(&dev, team, "v1")),
+            ("production", app(&production, team, "v1")),
+        ];
+        let forge = Forge::open(&scene, &files, json!({})).await?;
+        let repository = json!({"name": "fleet"});
+        let service = json!({"provider": "gitea", "secretRef": {"name": "fleet"}});
+        let gate = |checks: &[&str], expr: Option<&str>| {
+            let statuses = json!({"repositoryRef": repository, "forge": service, "checks": checks});
+            let mut gate = json!({"name": "tests", "commitStatus": statuses});
+            if let Some(expr) = expr {
+                gate["expr"] = json!(expr);
+            }
+            json!([
+                {"name": "dev", "targets": [{"namespace": dev}]},
+                {"name": "production", "targets": [{"namespace": production}], "gates": [gate]},
+            ])
+        };
+        scene
+            .pipeline("Kustomization", gate(&["ci/build", "ci/scan"], None))
+            .await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        forge.deploy("dev", app(&dev, team, "v2")).await?;
+        let is_made = |pipeline: &kube::api::DynamicObject| {
+            objects::text(pipeline, "/status/releases/1/revision").starts_with("main@sha1:")
+        };
+        let pipeline = scene.wait(is_made).await?;
+        let revision = objects::text(&pipeline, "/status/releases/1/revision");
+        let commit = forge.newest("main").await?;
+        ensure!(
+            revision == format!("main@sha1:{commit}"),
+            "{revision} is not {commit}"
+        );
+
+        let closed = async |said: &str| {
+            let wanted = format!("gate tests: commit {} {said}", &commit[..7]);
+            let closed = scene.wait(|pipeline| waits(pipeline, 1) == [wanted.clone()]);
+            closed.await.map(drop)
+        };
+        closed("waits for ci/build, ci/scan").await?;
+        forge.say(&commit, "ci/build", "success").await?;
+        closed("waits for ci/scan").await?;
+        forge.say(&commit, "ci/scan", "failure").await?;
+        let failed = format!("gate tests: commit {}: ci/scan failed", &commit[..7]);
+        scene
+            .wait(|pipeline| waits(pipeline, 1) == [failed.clone()])
+            .await?;
+
+        // The token reads what its own Secret opens, and no message has it.
+        let elsewhere = json!({"provider": "gitea", "secretRef": {"name": "absent"}});
+        let mut absent = gate(&[], None);
+        absent[1]["gates"][0]["commitStatus"]["forge"] = elsewhere;
+        scene.pipeline("Kustomization", absent).await?;
+        let unread =
+            |wait: &String| wait.starts_with("gate tests: GitRepository/fleet: ") && wait.contains("absent");
+        let pipeline = scene
+            .wait(|pipeline| waits(pipeline, 1).iter().any(unread))
+            .await?;
+        ensure!(
+            !json!(pipeline.data).to_string().contains(&forge.bot.token),
+            "the token is told"
+        );
+
+        let expr = "statuses['ci/build'].state == 'success' && commit.size() == 40 && release.number == 2";
+        scene.pipeline("Kustomization", gate(&[], Some(expr))).await?;
+        let kind = (KUSTOMIZE, "Kustomization");
+        scene.has(kind, &production, "/spec/images/0/newTag", "v2").await
     });
 }

@@ -1,11 +1,13 @@
 //! From one environment to the next.
 
 use anyhow::ensure;
+use kube::api::DynamicObject;
 use serde_json::json;
 use testkit::git::Change;
-use testkit::objects::{condition, field};
+use testkit::objects::{self, apply, condition, field};
+use testkit::wait_for;
 
-use crate::world::{HELM, KUSTOMIZE, app, play, release, release_of, waits};
+use crate::world::{DELIVERY, HELM, KUSTOMIZE, PATIENCE, app, play, release, release_of, waits};
 
 #[test]
 fn a_release_of_a_chart_goes_through_all_environments() {
@@ -189,5 +191,111 @@ fn a_value_that_is_not_in_the_files_of_a_target_is_named() {
         ensure!((status, reason) == ("False", "TargetNotReadable"), "{message}");
         ensure!(message == format!("production: {said}"), "{message}");
         Ok(())
+    });
+}
+
+/// Applications by their labels: those of the first environment, with what comes to them later.
+#[test]
+fn applications_are_selected_by_their_labels() {
+    play("labels", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        // Two applications in one file, one of which has the label.
+        let file = |namespace: &str, tag: &str, other: &str| {
+            let labelled = |name: &str, tag: &str, label: &str| {
+                app(namespace, team, tag).replace(
+                    "  name: shop\n",
+                    &format!("  name: {name}\n  labels: {{part-of: {label}}}\n"),
+                )
+            };
+            format!(
+                "{}---\n{}",
+                labelled("web", tag, "shop"),
+                labelled("other", "v1", other)
+            )
+        };
+        let repository = scene
+            .fleet(&[
+                ("dev", file(&dev, "v1", "other")),
+                ("production", file(&production, "v1", "other")),
+            ])
+            .await?;
+        let pipeline = |label: &str| {
+            let targets = |namespace: &str| json!([{"namespace": namespace}]);
+            json!({
+                "apiVersion": DELIVERY, "kind": "Pipeline", "metadata": {"name": "shop", "namespace": team},
+                "spec": {
+                    "serviceAccountName": "promoter",
+                    "apps": [{"kind": "Kustomization", "selector": {"matchLabels": {"part-of": label}}}],
+                    "environments": [
+                        {"name": "dev", "targets": targets(&dev)},
+                        {"name": "production", "targets": targets(&production)},
+                    ],
+                },
+            })
+        };
+        apply(&scene.client, &pipeline("nothing")).await?;
+        let none = format!("nothing is promoted: no Kustomization in {dev} has the labels part-of=nothing");
+        let says = |wanted: &str| {
+            let wanted = ("False", "AppsNotFound", wanted.to_owned());
+            move |pipeline: &DynamicObject| {
+                condition(pipeline, "Ready").is_some_and(|(status, reason, message)| {
+                    (status, reason, message) == (wanted.0, wanted.1, wanted.2.as_str())
+                })
+            }
+        };
+        scene.wait(says(&none)).await?;
+        apply(&scene.client, &pipeline("shop")).await?;
+        let first = scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let apps = field(&first, "/status/apps");
+        ensure!(
+            apps == Some(&json!([{"kind": "Kustomization", "name": "web"}])),
+            "{apps:?}"
+        );
+        let deploy =
+            |text: String| repository.commit("main", "by a person", &[Change::write("dev/shop.yaml", text)]);
+        deploy(file(&dev, "v2", "other"))?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        let text = repository.git(&["show", "main:production/shop.yaml"])?;
+        ensure!(
+            text.trim_end() == file(&production, "v2", "other").trim_end(),
+            "{text}"
+        );
+
+        // Another one gets the label.
+        deploy(file(&dev, "v2", "shop"))?;
+        let both =
+            json!([{"kind": "Kustomization", "name": "other"}, {"kind": "Kustomization", "name": "web"}]);
+        scene
+            .wait(|pipeline| field(pipeline, "/status/apps") == Some(&both))
+            .await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(3)).await?;
+
+        // An account that may read some of them by name learns nothing of the others.
+        let rights = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": "reader", "namespace": dev},
+            "rules": [{
+                "apiGroups": ["kustomize.toolkit.fluxcd.io"], "resources": ["kustomizations"], "verbs": ["get"],
+                "resourceNames": ["web", "other"],
+            }],
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "reader", "namespace": dev},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": team}],
+        });
+        let mut narrow = pipeline("shop");
+        narrow["metadata"]["name"] = json!("narrow");
+        narrow["spec"]["serviceAccountName"] = json!("reader");
+        for object in [&rights, &binding, &narrow] {
+            apply(&scene.client, object).await?;
+        }
+        let refused = format!(
+            "nothing is promoted: the ServiceAccount {team}/reader must be allowed to get all kustomizations in namespace {dev}"
+        );
+        let api = objects::api(&scene.client, DELIVERY, "Pipeline", team);
+        wait_for(&api, "narrow", says(&refused), PATIENCE).await.map(drop)
     });
 }

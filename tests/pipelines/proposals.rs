@@ -91,6 +91,24 @@ impl Forge {
             .context("pull requests do not look so")?
     }
 
+    /// The newest commit of a branch.
+    pub async fn newest(&self, branch: &str) -> Result<String> {
+        let path = format!("repos/{}/branches/{branch}", self.repository);
+        let found = self.gitea.call(Method::GET, &path, None).await?;
+        let commit = found["commit"]["id"].as_str();
+        commit.map(str::to_owned).context("the branch has no commit")
+    }
+
+    /// Gives a commit a status, as CI does.
+    pub async fn say(&self, commit: &str, context: &str, state: &str) -> Result<()> {
+        let path = format!("repos/{}/statuses/{commit}", self.repository);
+        let status = json!({"context": context, "state": state});
+        self.gitea
+            .call_as(&self.ana, Method::POST, &path, Some(status))
+            .await
+            .map(drop)
+    }
+
     pub async fn merge(&self, number: u64) -> Result<()> {
         let path = format!("repos/{}/pulls/{number}/merge", self.repository);
         // Gitea checks for conflicts in the background, and says 405 until it has.

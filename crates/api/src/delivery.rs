@@ -13,10 +13,10 @@ pub use change_request::{
     ManifestReference, PullRequestState, PullRequestStatus,
 };
 pub use pipeline::{
-    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateHttp,
-    GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline, PipelineSpec, PipelineStatus,
-    PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target, TargetChange, TargetStatus,
-    Trigger,
+    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate,
+    GateCommitStatus, GateHttp, GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline,
+    PipelineSpec, PipelineStatus, PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target,
+    TargetChange, TargetStatus, Trigger,
 };
 
 /// This group.

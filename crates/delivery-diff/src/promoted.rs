@@ -89,7 +89,7 @@ impl Looking<'_> {
             return Err("it is in another cluster, which is not looked at".to_owned());
         }
         let (mut has, mut owners) = (Vec::new(), Vec::new());
-        for app in &self.pipeline.spec.apps {
+        for app in self.pipeline.apps() {
             let object = self
                 .need(&id(app.kind.as_str(), self.namespace, &app.name)?)
                 .await?;

@@ -3,7 +3,8 @@
 //! They are watched without the rest of their specs and inventories, which would be most of the memory.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -152,6 +153,11 @@ impl<K: Resource<DynamicType = ()>> App<K> {
         artifact.map_or("", |artifact| artifact.revision.as_str())
     }
 
+    /// Its labels.
+    pub(crate) fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.metadata.labels.as_ref()
+    }
+
     /// Changes when something that matters does.
     pub(crate) fn fingerprint(&self) -> impl PartialEq + Send + use<K> {
         let ready = self.ready().map(|ready| {
@@ -168,7 +174,16 @@ impl<K: Resource<DynamicType = ()>> App<K> {
             self.status.last_applied_revision.clone(),
             self.status.last_attempted_revision_digest.clone(),
         );
-        (self.metadata.generation, seen, ready, history, self.owner(), runs)
+        let mut labels = DefaultHasher::new();
+        self.metadata.labels.hash(&mut labels);
+        (
+            self.metadata.generation,
+            seen,
+            ready,
+            history,
+            labels.finish(),
+            runs,
+        )
     }
 
     /// What its spec has; a range of chart versions is the version that is installed.
@@ -244,6 +259,11 @@ impl<K> App<K> {
     /// What its spec says about where it is built from.
     pub(crate) fn spec(&self) -> Arc<Spec> {
         self.spec.clone()
+    }
+
+    /// The revision that it applied last.
+    pub(crate) fn applied_revision(&self) -> &str {
+        &self.status.last_applied_revision
     }
 
     /// Returns whether its inventory has an application, by `namespace_name_group_kind`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access_review::Reviews;
 use anyhow::Context as _;
-use api::delivery::{AppKind, ChangeRequest, Pipeline};
+use api::delivery::{AppKind, AppReference, ChangeRequest, Pipeline};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::notification::Receiver;
@@ -347,8 +347,9 @@ async fn hooked(touched: impl futures::Stream<Item = ObjectRef<Receiver>>, conte
 fn promotes(pipeline: &Pipeline, kind: AppKind, app: &ObjectKey) -> bool {
     let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
     let mut targets = pipeline.spec.environments.iter().flat_map(|one| &one.targets);
-    let mut apps = pipeline.spec.apps.iter();
-    apps.any(|one| one.kind == kind && one.name == app.name)
+    // Those that are selected are looked up each time: a label may have come or gone.
+    let may_be = |one: &AppReference| one.kind == kind && (one.selector.is_some() || one.name == app.name);
+    pipeline.spec.apps.iter().any(may_be)
         && targets.any(|target| {
             let is_here = target.kube_config.is_none();
             is_here && target.namespace.as_deref().unwrap_or(own) == app.namespace

@@ -90,7 +90,7 @@ impl Task {
             release: release.clone(),
             asked,
             proposed: None,
-            owners: (0..pipeline.spec.apps.len())
+            owners: (0..pipeline.apps().len())
                 .map(|at| facts(at).and_then(|facts| facts.owner.clone()))
                 .collect(),
             author: author(pipeline.spec.author.as_ref()),

@@ -4,6 +4,7 @@
 //! Looked at only for environments that a release could enter now, or whose changes are on their way. Objects are read, and Jobs
 //! made, as the pipeline's ServiceAccount; servers are those that the operator lists. What cannot be read or evaluated is closed, and says so.
 
+mod commit;
 mod job;
 mod remote;
 
@@ -193,6 +194,10 @@ async fn answer(
             (asked, json!({"value": value, "result": result}))
         }
         Gate {
+            commit_status: Some(statuses),
+            ..
+        } => commit::statuses(statuses, gate.expr.is_some(), release, place).await?,
+        Gate {
             object: Some(named), ..
         } => {
             let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
@@ -207,6 +212,7 @@ async fn answer(
     let Some(expr) = &gate.expr else {
         return match gate.http {
             Some(_) => Ok(()), // a good answer is enough
+            None if gate.commit_status.is_some() => Ok(()),
             None => Err("it has no expression".to_owned().into()),
         };
     };

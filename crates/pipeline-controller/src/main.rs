@@ -1,6 +1,7 @@
 //! Promotes releases from one environment to the next, by changes in Git (ADR 21), and proposes changes that people ask for (ADR 22).
 
 mod app;
+mod apps;
 mod change;
 mod change_request;
 mod checks;

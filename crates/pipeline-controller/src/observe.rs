@@ -73,7 +73,7 @@ fn forget_others(pipeline: &Pipeline, all: &[Vec<Looked>], context: &Context) {
             let key = ObjectKey::new(&*looked.namespace, &*app.name);
             (cluster.place.clone(), app.kind, key)
         };
-        used.extend(pipeline.spec.apps.iter().map(app));
+        used.extend(pipeline.apps().iter().map(app));
     }
     context.remotes.retain(&ObjectKey::from_object(pipeline), &used);
 }
@@ -112,7 +112,7 @@ async fn one(
         }
     }
     let mut size = 0;
-    for app in &pipeline.spec.apps {
+    for app in pipeline.apps() {
         let key = ObjectKey::new(namespace, &*app.name);
         let found = match &looked.cluster {
             Some(cluster) => {
@@ -152,7 +152,7 @@ async fn one(
             break;
         }
     }
-    let behind = behind(&pipeline.spec.apps, namespace, &looked.apps);
+    let behind = behind(pipeline.apps(), namespace, &looked.apps);
     for (app, health) in behind {
         let so_far = std::mem::replace(&mut looked.seen.health, Health::Ready);
         looked.seen.health = worse(so_far, health, app);
@@ -207,14 +207,14 @@ fn worse(so_far: Health, next: Health, app: &AppReference) -> Health {
 }
 
 /// As whom a pipeline looks at other namespaces.
-struct Owner {
+pub(crate) struct Owner {
     namespace: String,
     account: String,
     caller: Arc<Caller>,
 }
 
 impl Owner {
-    fn new(pipeline: &Pipeline) -> Self {
+    pub(crate) fn new(pipeline: &Pipeline) -> Self {
         let namespace = pipeline.metadata.namespace.clone().unwrap_or_default();
         let account = pipeline
             .spec
@@ -233,8 +233,13 @@ impl Owner {
         }
     }
 
-    /// Returns why an application must not be looked at, if so.
-    async fn check(&self, app: &AppReference, namespace: &str, context: &Context) -> Result<(), String> {
+    /// Returns why an application must not be looked at, if so; without a name, all of the kind.
+    pub(crate) async fn check(
+        &self,
+        app: &AppReference,
+        namespace: &str,
+        context: &Context,
+    ) -> Result<(), String> {
         if namespace == self.namespace {
             return Ok(());
         }
@@ -247,10 +252,17 @@ impl Owner {
         };
         match context.reviews.may_get(&self.caller, &target).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(format!(
-                "the ServiceAccount {}/{} must be allowed to get {resource} '{}' in namespace {namespace}",
-                self.namespace, self.account, app.name
-            )),
+            Ok(false) => {
+                let which = match app.name.as_str() {
+                    "" => format!("all {resource}"),
+                    name => format!("{resource} '{name}'"),
+                };
+                let account = &self.account;
+                Err(format!(
+                    "the ServiceAccount {}/{account} must be allowed to get {which} in namespace {namespace}",
+                    self.namespace
+                ))
+            }
             Err(error) => Err(error_chain::chain(&error)),
         }
     }
@@ -267,6 +279,7 @@ mod tests {
         let app = |name: &str| AppReference {
             kind: AppKind::HelmRelease,
             name: name.to_owned(),
+            selector: None,
         };
         let text = |text: &str| text.to_owned();
         let mut health = Health::Ready;

@@ -5,15 +5,19 @@
 use std::sync::Arc;
 
 use api::delivery::{AppReference, Pipeline};
-use api::source::{GitRepository, Source as _};
+use api::kustomize::Kustomization;
+use api::source::{GitRepository, OCIRepository, Source as _};
 use controller_kit::{ObjectKey, access_from, check_name};
-use kube::ResourceExt as _;
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Api, ResourceExt as _};
 use remote_access::error::ReadError;
 use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
 
+use crate::app::App;
 use crate::context::Context;
 use crate::edit::Task;
+use crate::observe::Looked;
 
 /// Why the manifest cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +104,59 @@ pub(crate) struct Repository {
     pub(crate) timeout: std::time::Duration,
 }
 
+/// An application in the inventory of a Kustomization.
+fn inventory_id(app: &AppReference, namespace: &str) -> String {
+    let (kind, group) = (app.kind.as_str(), app.kind.group());
+    format!("{namespace}_{}_{group}_{kind}", app.name)
+}
+
+/// The revision by which the first of the applications of a target in this cluster was applied that a Kustomization has applied. None while
+/// the Kustomization has not applied the newest artifact of its source: then it is not known which of the two the application is of.
+pub(crate) async fn revision(apps: &[AppReference], target: &Looked, context: &Context) -> Option<String> {
+    for (app, facts) in apps.iter().zip(&target.apps) {
+        let Some(owner) = facts.as_ref().and_then(|facts| facts.owner.as_ref()) else {
+            continue;
+        };
+        // What is watched may lag behind the application.
+        let Some(built) = live::<Kustomization>(owner, context).await else {
+            continue;
+        };
+        if !built.has_applied(&inventory_id(app, &target.namespace)) {
+            continue;
+        }
+        let facts = built.facts();
+        let (kind, key) = facts.source()?;
+        let source = match kind.as_str() {
+            "GitRepository" => live::<GitRepository>(key, context).await?.facts(),
+            "OCIRepository" => live::<OCIRepository>(key, context).await?.facts(),
+            _ => return None,
+        };
+        let revision = built.applied_revision();
+        let is_known = !revision.is_empty() && revision == source.artifact();
+        return is_known.then(|| revision.to_owned());
+    }
+    None
+}
+
+/// An object as it is now, as far as pipelines care.
+async fn live<K>(key: &ObjectKey, context: &Context) -> Option<App<K>>
+where
+    K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope> + 'static,
+{
+    // Labels and references are a tenant's text, and become a part of a path.
+    if check_name(&key.namespace).is_err() || check_name(&key.name).is_err() {
+        return None;
+    }
+    let api: Api<App<K>> = Api::namespaced(context.client.clone(), &key.namespace);
+    match api.get_opt(&key.name).await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::debug!(%error, object = %key, "it is not known which revision a release comes from");
+            None
+        }
+    }
+}
+
 /// Finds the folder that has the manifest of an application.
 pub(crate) async fn find(
     pipeline: &Pipeline,
@@ -111,8 +168,7 @@ pub(crate) async fn find(
     let name = || format!("{}/{} in namespace {namespace}", app.kind.as_str(), app.name);
     let owner = task.owners.get(at).cloned().flatten();
     let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
-    let group = app.kind.group();
-    let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
+    let id = inventory_id(app, namespace);
     let named = pipeline.spec.repository_ref(&task.wanted.environment);
     let built = match &task.cluster {
         Some(_) if named.is_none() => {

@@ -10,7 +10,7 @@ use controller_kit::queue::Outcome;
 use controller_kit::record::Unrecorded;
 use controller_kit::runtime::requested_at;
 use controller_kit::{ObjectKey, pace};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use promotion::arrivals::{Arrival, arrivals, record};
 use promotion::check;
@@ -18,6 +18,7 @@ use promotion::decisions::{ANNOTATIONS, Decisions, Promotion};
 use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
+use crate::apps;
 use crate::change::{self, Done};
 use crate::checks;
 use crate::context::Context;
@@ -25,6 +26,7 @@ use crate::edit::{Asked, Task};
 use crate::failures::{self, AGAIN};
 use crate::gates::Gates;
 use crate::observe::{self as look, Looked};
+use crate::place;
 use crate::status;
 use crate::triggers;
 
@@ -41,6 +43,9 @@ const INTERVAL: Duration = Duration::from_secs(5 * 60);
 const SOON: Duration = Duration::from_millis(100);
 /// When clusters that do not answer are asked again.
 const AWAY: Duration = Duration::from_secs(15);
+/// For how long the revision of a new release is looked for, and how often.
+const FRESH: SignedDuration = SignedDuration::from_mins(2);
+const SETTLES: SignedDuration = SignedDuration::from_secs(1);
 /// Plans in one reconcile: each time a change could not be made, the others may go on.
 const MAX_PLANS: usize = 100;
 
@@ -79,7 +84,16 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         pipelines.write(object, &status).await?;
         return Ok(Outcome::Done);
     }
-    let looked = look::targets(&object, context).await;
+    let found = match apps::found(&object, context).await {
+        Ok(found) => found,
+        Err(problem) => {
+            let status = status::invalid(&object, status::APPS_NOT_FOUND, &problem, Timestamp::now());
+            pipelines.write(object, &status).await?;
+            // No watch sees rights change.
+            return Ok(Outcome::After(AGAIN));
+        }
+    };
+    let looked = look::targets(&found, context).await;
     let mut seen: Vec<Vec<Seen>> = looked
         .iter()
         .map(|targets| targets.iter().map(|target| target.seen.clone()).collect())
@@ -88,7 +102,13 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let has_checks = checks::look(&object, &spec, &before, &mut seen, context).await;
     let now = Timestamp::now();
     let mut next = observe(&spec, &seen, &before, &decisions, now);
-    next.triggers = triggers::of(&object, &looked, context);
+    next.apps = found
+        .status
+        .as_ref()
+        .map(|status| status.apps.clone())
+        .unwrap_or_default();
+    next.triggers = triggers::of(&found, &looked, context);
+    let is_unsettled = revisions(&mut next, &found, &looked, context).await;
     let mut ended = arrivals(&before, &next);
     record(&mut next, &ended, &decisions, now);
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
@@ -196,8 +216,44 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         }
         (false, _) => Outcome::Done,
     };
-    let again = again.into_iter().chain(last.again).min();
+    let settles = is_unsettled.then(|| now.saturating_add(SETTLES).unwrap_or(now));
+    let again = again.into_iter().chain(last.again).chain(settles).min();
     Ok(pace::by(outcome, again, now))
+}
+
+/// Says of releases that a first environment has by which revision it has them. Returns whether that is not known yet of a fresh one, and
+/// a gate asks for it.
+async fn revisions(
+    next: &mut PipelineStatus,
+    object: &Pipeline,
+    looked: &[Vec<Looked>],
+    context: &Context,
+) -> bool {
+    let gates = object.spec.environments.iter().flat_map(|one| &one.gates);
+    let is_asked_for = gates.into_iter().any(|gate| gate.commit_status.is_some());
+    let (now, mut is_unknown) = (Timestamp::now(), false);
+    let first = looked
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| object.spec.needs(*at).is_empty());
+    for (at, targets) in first {
+        let Some(has) = next.environments.get(at).and_then(|one| one.release) else {
+            continue;
+        };
+        let mut releases = next.releases.iter_mut();
+        let release = releases.find(|one| one.number == has && one.revision.is_none());
+        let (Some(release), Some(target)) = (release, targets.first()) else {
+            continue;
+        };
+        let made = release.made.as_ref().map_or(now, |made| made.0);
+        // Applied by kubectl, or in another cluster: it stays unknown.
+        if target.cluster.is_some() || now.duration_since(made) > FRESH {
+            continue;
+        }
+        release.revision = place::revision(object.apps(), target, context).await;
+        is_unknown |= release.revision.is_none();
+    }
+    is_unknown && is_asked_for
 }
 
 /// What people decide about a pipeline: its annotations, its spec, and whether it is still wanted.

@@ -11,6 +11,8 @@ use promotion::plan::Wait;
 const TARGET_NOT_READABLE: &str = "TargetNotReadable";
 /// Environments that need each other.
 pub(crate) const INVALID_SPEC: &str = "InvalidSpec";
+/// Applications that are selected by labels are not there, or must not be looked at.
+pub(crate) const APPS_NOT_FOUND: &str = "AppsNotFound";
 /// Annotation that cannot be read.
 pub(crate) const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 /// Texts of one environment.
@@ -131,7 +133,10 @@ mod tests {
         for (fields, expected) in [
             (json!({"release": 2}), "eu: release 2"),
             (json!({"release": 2, "entering": 2}), "eu: release 2 on its way"),
-            (json!({"release": 1, "entering": 2}), "eu: release 1, release 2 on its way"),
+            (
+                json!({"release": 1, "entering": 2}),
+                "eu: release 1, release 2 on its way",
+            ),
             (json!({"entering": 2}), "eu: releases 7, release 2 on its way"),
         ] {
             let mut environment = json!({"name": "eu", "targets": [{"name": "a", "release": 7, "ready": true, "change": {"release": 2}}]});

@@ -38,7 +38,7 @@ fn sources(pipeline: &Pipeline, looked: &[Vec<Looked>]) -> BTreeSet<Place> {
         .filter(|target| target.cluster.is_none());
     let mut found = BTreeSet::new();
     for target in targets {
-        for (app, facts) in spec.apps.iter().zip(&target.apps) {
+        for (app, facts) in pipeline.apps().iter().zip(&target.apps) {
             let Some(facts) = facts else {
                 continue;
             };

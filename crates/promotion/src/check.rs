@@ -11,6 +11,13 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
     if targets > MAX_TARGETS {
         return Some(format!("it has {targets} targets, and may have {MAX_TARGETS}"));
     }
+    if spec
+        .apps
+        .iter()
+        .any(|app| app.name.is_empty() != app.selector.is_some())
+    {
+        return Some("each entry of .spec.apps must have one of name and selector".to_owned());
+    }
     for (at, environment) in spec.environments.iter().enumerate() {
         let mut names: Vec<_> = environment.targets.iter().map(Target::called).collect();
         names.sort_unstable();
@@ -22,15 +29,16 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         }
         if let Some(gate) = environment.gates.iter().find(|gate| !has_one_way(gate)) {
             return Some(format!(
-                "gate '{}' of environment '{}' must have one of object, http, prometheus and job; expr is required with object and \
-                 prometheus, and excluded by job",
+                "gate '{}' of environment '{}' must have one of object, http, prometheus, commitStatus and job; expr is required with \
+                 object and prometheus, and excluded by job",
                 gate.name, environment.name
             ));
         }
         let is_no_check = |check: &&Gate| check.job.is_some() || !has_one_way(check);
         if let Some(check) = environment.checks.iter().find(is_no_check) {
             return Some(format!(
-                "check '{}' of environment '{}' must have one of object, http and prometheus; expr is required but for http",
+                "check '{}' of environment '{}' must have one of object, http, prometheus and commitStatus; expr is required with object \
+                 and prometheus",
                 check.name, environment.name
             ));
         }
@@ -52,15 +60,16 @@ fn has_one_way(gate: &Gate) -> bool {
         object,
         http,
         prometheus,
+        commit_status,
         job,
         expr,
         ..
     } = gate;
-    match (object, http, prometheus, job) {
-        (Some(_), None, None, None) | (None, None, Some(_), None) => expr.is_some(),
-        (None, Some(_), None, None) => true,
-        (None, None, None, Some(_)) => expr.is_none(),
-        (_, _, _, _) => false,
+    match (object, http, prometheus, commit_status, job) {
+        (Some(_), None, None, None, None) | (None, None, Some(_), None, None) => expr.is_some(),
+        (None, Some(_), None, None, None) | (None, None, None, Some(_), None) => true,
+        (None, None, None, None, Some(_)) => expr.is_none(),
+        (_, _, _, _, _) => false,
     }
 }
 
@@ -147,16 +156,20 @@ mod tests {
         );
         let server = json!({"url": "https://h"});
         let query = json!({"address": "https://p", "query": "up"});
+        let forge = json!({"provider": "github", "secretRef": {"name": "s"}});
+        let statuses = json!({"repositoryRef": {"name": "r"}, "forge": forge});
         for gate in [
             json!({"name": "g", "job": {"spec": {}}}),
             json!({"name": "g", "http": server}),
             json!({"name": "g", "http": server, "expr": "true"}),
             json!({"name": "g", "prometheus": query, "expr": "true"}),
+            json!({"name": "g", "commitStatus": statuses}),
+            json!({"name": "g", "commitStatus": statuses, "expr": "true"}),
         ] {
             assert_eq!(gates(gate), None);
         }
-        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus and job; expr is required with object and \
-                    prometheus, and excluded by job";
+        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus, commitStatus and job; expr is required with \
+                    object and prometheus, and excluded by job";
         for gate in [
             json!({"name": "g"}),
             json!({"name": "g", "object": object}),
@@ -164,6 +177,7 @@ mod tests {
             json!({"name": "g", "prometheus": query}),
             json!({"name": "g", "http": server, "prometheus": query, "expr": "true"}),
             json!({"name": "g", "object": object, "http": server, "expr": "true"}),
+            json!({"name": "g", "commitStatus": statuses, "http": server}),
         ] {
             assert_eq!(gates(gate).unwrap(), said);
         }
@@ -172,7 +186,8 @@ mod tests {
             checks(json!({"name": "c", "prometheus": query, "expr": "true"})),
             None
         );
-        let said = "check 'c' of environment 'a' must have one of object, http and prometheus; expr is required but for http";
+        let said = "check 'c' of environment 'a' must have one of object, http, prometheus and commitStatus; expr is required with \
+                    object and prometheus";
         for check in [json!({"name": "c"}), json!({"name": "c", "job": {"spec": {}}})] {
             assert_eq!(checks(check).unwrap(), said);
         }

@@ -72,7 +72,7 @@ impl Wanted {
         has: impl Fn(usize) -> Option<&'a Fields>,
     ) -> Self {
         let nothing = Fields::new();
-        let apps = pipeline.spec.apps.iter().enumerate().map(|(at, app)| {
+        let apps = pipeline.apps().iter().enumerate().map(|(at, app)| {
             let has = has(at).unwrap_or(&nothing);
             let values = release.values.iter();
             let values = values.filter_map(|(key, value)| Some((field(app, key)?, value.clone())));

@@ -160,6 +160,7 @@ fn make_release(
             number: newest.unwrap_or_default() + 1,
             digest,
             values: first.values.clone(),
+            revision: None,
             made: Some(time(now)),
             rolled_back: None,
         });

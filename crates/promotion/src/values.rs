@@ -236,7 +236,11 @@ mod tests {
 
     fn shop(kind: AppKind) -> AppReference {
         let name = "shop".to_owned();
-        AppReference { kind, name }
+        AppReference {
+            kind,
+            name,
+            selector: None,
+        }
     }
 
     fn of(app: &AppReference, object: &Value, carried: &[Carried]) -> Vec<String> {

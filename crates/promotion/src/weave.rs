@@ -159,6 +159,7 @@ fn app(pipeline: &Pipeline) -> Option<AppReference> {
     Some(AppReference {
         kind,
         name: reference.name.clone(),
+        selector: None,
     })
 }
 

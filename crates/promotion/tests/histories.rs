@@ -178,6 +178,7 @@ impl World {
         let app = AppReference {
             kind: AppKind::HelmRelease,
             name: "shop".to_owned(),
+            selector: None,
         };
         Self {
             places: places.collect(),

@@ -7,7 +7,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Window;
+use super::{ForgeSpec, Window};
+use crate::image::LabelSelector;
 use crate::meta::{
     Condition, Duration, HELM_GROUP, KUSTOMIZE_GROUP, KubeConfigReference, LocalObjectReference,
     SOURCE_GROUP, has_conditions, is_false, status_object,
@@ -34,7 +35,7 @@ use crate::meta::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct PipelineSpec {
-    /// The applications that are promoted together. Each has the same kind and name in every target.
+    /// The applications that are promoted together. Each has the same kind and name in every target. An entry has a name or a selector.
     #[schemars(length(min = 1, max = 10))]
     pub apps: Vec<AppReference>,
 
@@ -79,15 +80,21 @@ pub struct PipelineSpec {
     pub suspend: bool,
 }
 
-/// An application, by kind and name.
+/// An application by kind and name, or all that have some labels in the targets of the first environments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppReference {
     /// Kind of the application.
     pub kind: AppKind,
 
     /// Its name.
-    #[schemars(length(min = 1, max = 253))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
     pub name: String,
+
+    /// Selects applications by their labels, in place of a name. The ServiceAccount of the pipeline must be allowed to `get` all of the kind
+    /// there, and a first environment must have a target in this cluster. `status.apps` lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
 }
 
 /// Kind of an application.
@@ -256,9 +263,10 @@ impl Target {
     }
 }
 
-/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts, over the answer of an HTTP server, or
-/// over a query of Prometheus; or a Job that has to succeed. What cannot be read keeps the gate closed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A condition over an object, such as a Canary of Flagger or an AnalysisRun of Argo Rollouts, over the answer of an HTTP server, over a
+/// query of Prometheus, or over the statuses of a commit; or a Job that has to succeed. What cannot be read keeps the gate closed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Gate {
     /// Its name, for messages.
     #[schemars(length(min = 1, max = 63))]
@@ -276,8 +284,13 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prometheus: Option<GatePrometheus>,
 
+    /// The statuses of a commit at its Git service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_status: Option<GateCommitStatus>,
+
     /// CEL expression that must be true. It has `object`; or `response` (status, body) of an HTTP server; or `value`, the number that
-    /// Prometheus gives, and `result`, all series with their `labels` and `value`; and always `release` (number, digest, values),
+    /// Prometheus gives, and `result`, all series with their `labels` and `value`; or `commit` and
+    /// `statuses`, by name, with their `state` (pending, success, failure) and `description`; and always `release` (number, digest, values),
     /// `environment` (its name) and `pipeline` (namespace, name). Without one, an HTTP server must answer with a status from 200 to 299.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
@@ -305,6 +318,24 @@ pub struct GateHttp {
     /// Secret in the namespace of the pipeline with `username` and `password` or `bearerToken`, and `ca.crt`, `tls.crt` and `tls.key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
+}
+
+/// The statuses of the commit that a release comes from: those of commit statuses, check runs and jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GateCommitStatus {
+    /// GitRepository in the namespace of the pipeline. If the release carries a commit of it (`Reference`), that one is meant; otherwise
+    /// the commit by which the first environment has the release.
+    pub repository_ref: LocalObjectReference,
+
+    /// The Git service that has the repository.
+    pub forge: ForgeSpec,
+
+    /// Names of the statuses that must be successful. Without names all must be, and one at least must be there. They do not count
+    /// where there is an expression.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub checks: Vec<String>,
 }
 
 /// Method of a request.
@@ -375,6 +406,11 @@ pub struct Approvals {
     /// How many different people must agree.
     #[schemars(range(min = 1, max = 10))]
     pub required: u32,
+
+    /// Groups of users of which each approver must be in one. Everyone who has the verb `approve` by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10), inner(length(min = 1, max = 253)))]
+    pub groups: Vec<String>,
 }
 
 /// How a release goes over several targets.
@@ -406,11 +442,6 @@ pub struct Rollout {
 /// What a failed target means for the others of its environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnFailure {
-
-    /// Groups of users of which each approver must be in one. Everyone who has the verb `approve` by default.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 10), inner(length(min = 1, max = 253)))]
-    pub groups: Vec<String>,
     /// They go on.
     #[default]
     Continue,
@@ -450,6 +481,10 @@ pub struct PipelineStatus {
     /// Releases, the newest last: the last ten, and those that an environment has or is about to have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
+
+    /// The applications, where the spec selects some by labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apps: Vec<AppReference>,
 
     /// The environments, as in the spec.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -492,6 +527,10 @@ pub struct Release {
 
     /// What it carries: chart versions and images, by the application and the field.
     pub values: BTreeMap<String, String>,
+
+    /// Revision of Git, or of another source, by which a first environment has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
 
     /// When all targets of a first environment had it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -662,6 +701,18 @@ pub struct TargetChange {
 
 has_conditions!(PipelineStatus);
 status_object!(Pipeline);
+
+impl Pipeline {
+    /// The applications by kind and name: those that were found, where the spec selects some by labels.
+    #[must_use]
+    pub fn apps(&self) -> &[AppReference] {
+        let found = self.status.as_ref().map_or(&[][..], |status| &status.apps);
+        match self.spec.apps.iter().any(|app| app.selector.is_some()) {
+            true => found,
+            false => &self.spec.apps,
+        }
+    }
+}
 
 impl PipelineSpec {
     /// The GitRepository by which an environment is changed, if one is named.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -221,6 +222,23 @@ pub struct LabelSelector {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub match_expressions: Vec<LabelSelectorRequirement>,
+}
+
+impl LabelSelector {
+    /// The same as Kubernetes' own type.
+    #[must_use]
+    pub fn of_kubernetes(&self) -> meta::v1::LabelSelector {
+        let requirement = |one: &LabelSelectorRequirement| meta::v1::LabelSelectorRequirement {
+            key: one.key.clone(),
+            operator: one.operator.clone(),
+            values: Some(one.values.clone()).filter(|values| !values.is_empty()),
+        };
+        let expressions: Vec<_> = self.match_expressions.iter().map(requirement).collect();
+        meta::v1::LabelSelector {
+            match_labels: Some(self.match_labels.clone()),
+            match_expressions: Some(expressions),
+        }
+    }
 }
 
 /// Requirement on a label.

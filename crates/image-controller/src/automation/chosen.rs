@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 use controller_kit::{ObjectKey, access_from};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
 
@@ -122,9 +121,7 @@ fn selector(object: &ImageUpdateAutomation) -> Result<Option<Selector>, Error> {
         return Ok(None);
     };
     let failed = |error: &dyn std::fmt::Display| Error::Selector(error.to_string());
-    let value = serde_json::to_value(selector).map_err(|error| failed(&error))?;
-    let selector: LabelSelector = serde_json::from_value(value).map_err(|error| failed(&error))?;
-    Selector::try_from(selector)
+    Selector::try_from(selector.of_kubernetes())
         .map(Some)
         .map_err(|error| failed(&error))
 }

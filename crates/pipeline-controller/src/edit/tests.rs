@@ -9,6 +9,7 @@ fn task(version: &str) -> Task {
     let app = AppReference {
         kind: AppKind::HelmRelease,
         name: "shop".to_owned(),
+        selector: None,
     };
     Task {
         wanted: Wanted {

@@ -19,6 +19,7 @@ fn wanted(values: &[(&str, &str)]) -> Wanted {
     let app = AppReference {
         kind: AppKind::HelmRelease,
         name: "shop".to_owned(),
+        selector: None,
     };
     let fields = values.iter().map(|(name, value)| {
         let field = match *name {
@@ -70,6 +71,7 @@ fn what_a_source_follows_is_set() {
     let app = AppReference {
         kind: AppKind::OCIRepository,
         name: "shop".to_owned(),
+        selector: None,
     };
     wanted.apps = vec![(app, vec![(Field::Reference(Reference::Tag), "1.10".to_owned())])];
     let manifest = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata:\n  name: shop\nspec:\n  url: \
