@@ -3,7 +3,7 @@
 //! In: a signature in one of its two forms, the digest of the manifest that it should be about, and whom to trust (an
 //! [`Authority`]). Out: since when it is known to exist ([`Verified`]), or why it is not good. The forms are the *simple* one of cosign 1 and 2 (a payload that
 //! names the digest, and annotations: [`SimpleSignature`]) and the *bundle* of cosign 3 (JSON around an in-toto
-//! statement). Where they are found is the caller's matter; nothing is asked over a network, not even the transparency
+//! statement). Attestations of our own are made with a [`SigningKey`]. Where they are found is the caller's matter; nothing is asked over a network, not even the transparency
 //! log: what it promised must come with the signature. Attestations ([`Attestation`]) have two forms as well.
 //!
 //! As in Flux, a signature made with a key needs no entry in the transparency log. Unlike there, the digest in the
@@ -15,12 +15,14 @@ mod envelope;
 mod error;
 mod key;
 mod keyless;
+mod signing;
 mod simple;
 mod witness;
 
 pub use attestation::{Attestation, Attested};
 pub use key::{KeyError, PublicKey};
 pub use keyless::{Identity, TrustedRoot};
+pub use signing::{SigningError, SigningKey};
 pub use simple::SimpleSignature;
 pub use witness::Witness;
 

@@ -1,4 +1,4 @@
-//! Verifies signatures: OpenPGP, SSH, cosign and notation; makes those of OpenPGP. Those of SSH are made where ssh keys are
+//! Verifies signatures: OpenPGP, SSH, cosign and notation; makes those of OpenPGP, and attestations as cosign has them. Those of SSH are made where ssh keys are
 //! read, in `git-ssh`.
 //!
 //! Pure: content, signature, what is trusted and the time go in, a verdict comes out. No network, no Kubernetes, no file, and

@@ -9,7 +9,7 @@ use super::PublicKey;
 use super::error::Error;
 
 /// The only kind of payload that speaks of digests.
-const STATEMENT: &str = "application/vnd.in-toto+json";
+pub(super) const STATEMENT: &str = "application/vnd.in-toto+json";
 /// Type of cosign's signatures. Statements of other types are about an artifact, too (how it was built, what
 /// a scanner found), perhaps with the same key, and perhaps they say nothing good.
 const SIGNATURE: &str = "https://sigstore.dev/cosign/sign/v1";
@@ -136,7 +136,7 @@ impl Statement {
 }
 
 /// Builds the text that DSSE signs.
-fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+pub(super) fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
     [head.as_bytes(), payload].concat()
 }
