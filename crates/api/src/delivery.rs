@@ -13,7 +13,7 @@ pub use change_request::{
     ManifestReference, PullRequestState, PullRequestStatus,
 };
 pub use pipeline::{
-    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate,
+    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateAttestation,
     GateCommitStatus, GateHttp, GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline,
     PipelineSpec, PipelineStatus, PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target,
     TargetChange, TargetStatus, Trigger,

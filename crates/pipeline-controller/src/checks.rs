@@ -11,7 +11,7 @@ use promotion::values::digest;
 use tokio::time::Instant;
 
 use crate::context::Context;
-use crate::gates::{ALL_TIMEOUT, Closed, evaluate};
+use crate::gates::{ALL_TIMEOUT, Closed, Looking, evaluate};
 
 /// Has what the checks say count as the health of targets that are healthy otherwise. Returns whether they have to be looked at again.
 pub(crate) async fn look(
@@ -54,7 +54,13 @@ pub(crate) async fn look(
                 },
             };
             if !answers.contains_key(&release.digest) {
-                let looking = (object, environment.name.as_str(), &release, deadline);
+                let looking = Looking {
+                    pipeline: object,
+                    status: before,
+                    environment: &environment.name,
+                    release: &release,
+                    deadline,
+                };
                 let answer = all(environment, looking, context).await;
                 answers.insert(release.digest.clone(), answer);
             }
@@ -87,11 +93,7 @@ fn is_due(
 }
 
 /// What all checks say together: None if they hold.
-async fn all(
-    environment: &Environment,
-    looking: crate::gates::Looking<'_>,
-    context: &Context,
-) -> Option<Health> {
+async fn all(environment: &Environment, looking: Looking<'_>, context: &Context) -> Option<Health> {
     let mut unknown = None;
     for check in &environment.checks {
         let Err(closed) = evaluate(check, looking, context).await else {

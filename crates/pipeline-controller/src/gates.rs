@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use tokio::time::Instant;
 
+use crate::attest;
 use crate::context::Context;
 use crate::observe::DEFAULT_ACCOUNT;
 use crate::proposal;
@@ -90,7 +91,13 @@ impl Gates {
                 .into_iter()
                 .collect();
             for gate in &environment.gates {
-                let looking = (object, environment.name.as_str(), release, deadline);
+                let looking = Looking {
+                    pipeline: object,
+                    status,
+                    environment: &environment.name,
+                    release,
+                    deadline,
+                };
                 if let Err(why) = evaluate(gate, looking, context).await {
                     gates.is_polled = true;
                     closed.push(Wait::new(format!("gate {}: {}", gate.name, why.text())));
@@ -144,25 +151,36 @@ impl From<String> for Closed {
     }
 }
 
-/// The pipeline, the environment, the release, and until when.
-pub(crate) type Looking<'a> = (&'a Pipeline, &'a str, &'a Release, Instant);
+/// What a gate is looked at for.
+#[derive(Clone, Copy)]
+pub(crate) struct Looking<'a> {
+    /// The pipeline.
+    pub(crate) pipeline: &'a Pipeline,
+    /// What is known of it by now.
+    pub(crate) status: &'a PipelineStatus,
+    /// The environment whose gate it is.
+    pub(crate) environment: &'a str,
+    /// The release that would enter, or is there.
+    pub(crate) release: &'a Release,
+    /// Until when an answer is waited for.
+    pub(crate) deadline: Instant,
+}
 
 /// Returns why a gate is closed, if it is.
 pub(crate) async fn evaluate(gate: &Gate, looking: Looking<'_>, context: &Context) -> Result<(), Closed> {
-    let (pipeline, environment, release, deadline) = looking;
-    let answering = answer(gate, pipeline, environment, release, context);
-    tokio::time::timeout_at(deadline, answering)
+    tokio::time::timeout_at(looking.deadline, answer(gate, looking, context))
         .await
         .unwrap_or_else(|_| Err(LATE_GATES.to_owned().into()))
 }
 
-async fn answer(
-    gate: &Gate,
-    pipeline: &Pipeline,
-    environment: &str,
-    release: &Release,
-    context: &Context,
-) -> Result<(), Closed> {
+async fn answer(gate: &Gate, looking: Looking<'_>, context: &Context) -> Result<(), Closed> {
+    let Looking {
+        pipeline,
+        status,
+        environment,
+        release,
+        ..
+    } = looking;
     let account = Account {
         namespace: pipeline.namespace().unwrap_or_default(),
         name: pipeline
@@ -198,6 +216,14 @@ async fn answer(
             ..
         } => commit::statuses(statuses, gate.expr.is_some(), release, place).await?,
         Gate {
+            attestation: Some(asked),
+            ..
+        } => {
+            let predicate = attest::attested(asked, (pipeline, status, release), context).await?;
+            let subject = format!("the attestation of {}", asked.environment);
+            (subject, json!({"attestation": predicate}))
+        }
+        Gate {
             object: Some(named), ..
         } => {
             let client = as_account(&context.client, &account).map_err(|error| error_chain::chain(&error))?;
@@ -210,10 +236,10 @@ async fn answer(
         _ => return Err("it says nothing to look at".to_owned().into()),
     };
     let Some(expr) = &gate.expr else {
-        return match gate.http {
-            Some(_) => Ok(()), // a good answer is enough
-            None if gate.commit_status.is_some() => Ok(()),
-            None => Err("it has no expression".to_owned().into()),
+        // Of the others a good answer is enough.
+        return match gate.object.is_some() || gate.prometheus.is_some() {
+            true => Err("it has no expression".to_owned().into()),
+            false => Ok(()),
         };
     };
     if let (Some(variables), Value::Object(told)) = (variables.as_object_mut(), told) {

@@ -2,6 +2,7 @@
 
 mod app;
 mod apps;
+mod attest;
 mod change;
 mod change_request;
 mod checks;

@@ -19,6 +19,7 @@ use promotion::observe::{Health, Seen, begin, observe, time};
 use promotion::plan::{Plan, Situation, Step, is_proposed, plan};
 
 use crate::apps;
+use crate::attest;
 use crate::change::{self, Done};
 use crate::checks;
 use crate::context::Context;
@@ -111,6 +112,7 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
     let is_unsettled = revisions(&mut next, &found, &looked, context).await;
     let mut ended = arrivals(&before, &next);
     record(&mut next, &ended, &decisions, now);
+    let unsigned = attest::sign(&object, &mut next, &decisions, context).await;
     let gates = Gates::look(&object, &spec, &next, &decisions, context).await;
     let owner = (
         object.uid().unwrap_or_default(),
@@ -199,8 +201,9 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         |(target, looked): (&Target, &Looked)| target.kube_config.is_some() && looked.cluster.is_none();
     let is_away = targets.zip(looked.iter().flatten()).any(is_away);
     let has_failed = refused.len() > unreadable.len();
+    let signs = unsigned.is_some();
     let now = Timestamp::now();
-    let status = status::concluded(&object, next, &last.waits, &problems, now);
+    let status = status::concluded(&object, next, &last.waits, (&problems, unsigned), now);
     let object = pipelines.write(object, &status).await?;
     tell_all(&object, &mut ended, context);
     let outcome = match (has_failed, open.is_empty()) {
@@ -217,7 +220,13 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
         (false, _) => Outcome::Done,
     };
     let settles = is_unsettled.then(|| now.saturating_add(SETTLES).unwrap_or(now));
-    let again = again.into_iter().chain(last.again).chain(settles).min();
+    let signs = signs.then(|| now.saturating_add(AGAIN).unwrap_or(now));
+    let again = again
+        .into_iter()
+        .chain(last.again)
+        .chain(settles)
+        .chain(signs)
+        .min();
     Ok(pace::by(outcome, again, now))
 }
 

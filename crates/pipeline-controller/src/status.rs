@@ -13,6 +13,8 @@ const TARGET_NOT_READABLE: &str = "TargetNotReadable";
 pub(crate) const INVALID_SPEC: &str = "InvalidSpec";
 /// Applications that are selected by labels are not there, or must not be looked at.
 pub(crate) const APPS_NOT_FOUND: &str = "AppsNotFound";
+/// A promotion that ended could not be attested. Others go on.
+const ATTESTATION_FAILED: &str = "AttestationFailed";
 /// Annotation that cannot be read.
 pub(crate) const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 /// Texts of one environment.
@@ -27,7 +29,7 @@ pub(crate) fn concluded(
     pipeline: &Pipeline,
     observed: PipelineStatus,
     waits: &[Vec<Wait>],
-    refused: &[String],
+    (refused, unsigned): (&[String], Option<String>),
     now: Timestamp,
 ) -> PipelineStatus {
     let mut status = framed(pipeline, observed);
@@ -38,9 +40,13 @@ pub(crate) fn concluded(
             .take(MAX_WAITS)
             .collect();
     }
-    let ready = match refused.first() {
-        None => Fact::holds(condition_types::READY, reasons::SUCCEEDED, summary(&status)),
-        Some(_) => {
+    let ready = match (refused, unsigned) {
+        ([], None) => Fact::holds(condition_types::READY, reasons::SUCCEEDED, summary(&status)),
+        ([], Some(problem)) => {
+            let text = format!("a promotion is not attested: {problem}");
+            Fact::does_not_hold(condition_types::READY, ATTESTATION_FAILED, text)
+        }
+        (refused, _) => {
             let text = refused
                 .iter()
                 .take(MAX_WAITS)

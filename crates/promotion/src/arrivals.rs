@@ -11,6 +11,8 @@ use crate::observe::time;
 
 /// Promotions of an environment that its status keeps.
 const MAX_HISTORY: usize = 10;
+/// Those of them whose attestations it keeps.
+const MAX_ATTESTED: usize = 2;
 /// Characters of why one failed.
 const MAX_MESSAGE: usize = 500;
 
@@ -95,6 +97,7 @@ pub fn record(status: &mut PipelineStatus, ended: &[Arrival], decisions: &Decisi
             known.targets.extend(new);
             known.message = message.or(known.message.take());
             known.ended = Some(time(now));
+            known.attestation = None;
             continue;
         }
         let asked = arrival.asked.as_ref().map(|asked| {
@@ -111,11 +114,15 @@ pub fn record(status: &mut PipelineStatus, ended: &[Arrival], decisions: &Decisi
             commit: arrival.commit.clone(),
             asked,
             message,
+            attestation: None,
             began: arrival.began.clone(),
             ended: Some(time(now)),
         };
         environment.history.insert(0, entry);
         environment.history.truncate(MAX_HISTORY);
+        for older in environment.history.iter_mut().skip(MAX_ATTESTED) {
+            older.attestation = None;
+        }
     }
 }
 

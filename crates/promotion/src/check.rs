@@ -29,7 +29,7 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         }
         if let Some(gate) = environment.gates.iter().find(|gate| !has_one_way(gate)) {
             return Some(format!(
-                "gate '{}' of environment '{}' must have one of object, http, prometheus, commitStatus and job; expr is required with \
+                "gate '{}' of environment '{}' must have one of object, http, prometheus, commitStatus, attestation and job; expr is required with \
                  object and prometheus, and excluded by job",
                 gate.name, environment.name
             ));
@@ -37,9 +37,21 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         let is_no_check = |check: &&Gate| check.job.is_some() || !has_one_way(check);
         if let Some(check) = environment.checks.iter().find(is_no_check) {
             return Some(format!(
-                "check '{}' of environment '{}' must have one of object, http, prometheus and commitStatus; expr is required with object \
+                "check '{}' of environment '{}' must have one of object, http, prometheus, commitStatus and attestation; expr is required with object \
                  and prometheus",
                 check.name, environment.name
+            ));
+        }
+        let known = |name: &str| {
+            let at = spec.environments.iter().position(|one| one.name == name);
+            at.is_some_and(|at| !spec.needs(at).is_empty())
+        };
+        let gates = environment.gates.iter().chain(&environment.checks);
+        let mut attestations = gates.filter_map(|gate| gate.attestation.as_ref());
+        if let Some(unknown) = attestations.find(|one| !known(&one.environment)) {
+            return Some(format!(
+                "environment '{}' asks for the attestation of '{}', which is no environment that releases are promoted into",
+                environment.name, unknown.environment
             ));
         }
         let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
@@ -61,15 +73,26 @@ fn has_one_way(gate: &Gate) -> bool {
         http,
         prometheus,
         commit_status,
+        attestation,
         job,
         expr,
         ..
     } = gate;
-    match (object, http, prometheus, commit_status, job) {
-        (Some(_), None, None, None, None) | (None, None, Some(_), None, None) => expr.is_some(),
-        (None, Some(_), None, None, None) | (None, None, None, Some(_), None) => true,
-        (None, None, None, None, Some(_)) => expr.is_none(),
-        (_, _, _, _, _) => false,
+    let ways = [
+        object.is_some(),
+        http.is_some(),
+        prometheus.is_some(),
+        commit_status.is_some(),
+        attestation.is_some(),
+        job.is_some(),
+    ];
+    if ways.iter().filter(|way| **way).count() != 1 {
+        return false;
+    }
+    match (object.is_some() || prometheus.is_some(), job) {
+        (true, _) => expr.is_some(),
+        (false, Some(_)) => expr.is_none(),
+        (false, None) => true,
     }
 }
 
@@ -168,8 +191,8 @@ mod tests {
         ] {
             assert_eq!(gates(gate), None);
         }
-        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus, commitStatus and job; expr is required with \
-                    object and prometheus, and excluded by job";
+        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus, commitStatus, attestation and job; expr is \
+                    required with object and prometheus, and excluded by job";
         for gate in [
             json!({"name": "g"}),
             json!({"name": "g", "object": object}),
@@ -186,10 +209,22 @@ mod tests {
             checks(json!({"name": "c", "prometheus": query, "expr": "true"})),
             None
         );
-        let said = "check 'c' of environment 'a' must have one of object, http, prometheus and commitStatus; expr is required with \
-                    object and prometheus";
+        let said = "check 'c' of environment 'a' must have one of object, http, prometheus, commitStatus and attestation; expr is \
+                    required with object and prometheus";
         for check in [json!({"name": "c"}), json!({"name": "c", "job": {"spec": {}}})] {
             assert_eq!(checks(check).unwrap(), said);
+        }
+        let attested = |environment: &str| {
+            let gate =
+                json!({"name": "g", "attestation": {"environment": environment, "secretRef": {"name": "s"}}});
+            found(&json!([{"name": "a", "targets": []}, {"name": "b", "targets": [], "gates": [gate]}]))
+        };
+        assert_eq!(attested("b"), None);
+        for other in ["a", "c"] {
+            let said = format!(
+                "environment 'b' asks for the attestation of '{other}', which is no environment that releases are promoted into"
+            );
+            assert_eq!(attested(other), Some(said));
         }
         let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
         let said = "environment 'b' needs 'dev', which is no environment";

@@ -10,6 +10,7 @@
 //! | [`decide`] | a pipeline, what a person wants | its annotations then |
 //! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
 //! | [`arrivals`] | the status before and now | promotions that ended in between, and the histories with them |
+//! | [`statement`] | a promotion that ended | the in-toto statement about it |
 //! | [`triggers`] | Receivers, a pipeline and what it runs first | the webhooks that start it |
 //! | [`manifests`] | files, what a release sets in them | the files then |
 //! | [`weave`] | a Pipeline of Weave GitOps | the objects that are made of it, and its status |
@@ -26,6 +27,7 @@ pub mod decisions;
 pub mod manifests;
 pub mod observe;
 pub mod plan;
+pub mod statement;
 pub mod triggers;
 pub mod values;
 pub mod weave;

@@ -75,9 +75,22 @@ pub struct PipelineSpec {
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
 
+    /// Has each promotion that ends attested: by an in-toto statement, signed with a key of the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<AttestationSpec>,
+
     /// Nothing is promoted while it is set.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
+}
+
+/// How promotions are attested.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttestationSpec {
+    /// Secret in the namespace of the pipeline with the private key in the entry `signing.key`: PEM, ECDSA with the curve P-256 or
+    /// Ed25519, without a passphrase.
+    pub secret_ref: LocalObjectReference,
 }
 
 /// An application by kind and name, or all that have some labels in the targets of the first environments.
@@ -288,9 +301,13 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_status: Option<GateCommitStatus>,
 
+    /// The attestation of an earlier environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<GateAttestation>,
+
     /// CEL expression that must be true. It has `object`; or `response` (status, body) of an HTTP server; or `value`, the number that
     /// Prometheus gives, and `result`, all series with their `labels` and `value`; or `commit` and
-    /// `statuses`, by name, with their `state` (pending, success, failure) and `description`; and always `release` (number, digest, values),
+    /// `statuses`, by name, with their `state` (pending, success, failure) and `description`; or `attestation`, the predicate of the statement; and always `release` (number, digest, values),
     /// `environment` (its name) and `pipeline` (namespace, name). Without one, an HTTP server must answer with a status from 200 to 299.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
@@ -336,6 +353,18 @@ pub struct GateCommitStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 50))]
     pub checks: Vec<String>,
+}
+
+/// What an attestation must say: that the newest promotion of an environment was of this release, and succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GateAttestation {
+    /// An environment of the pipeline, into which releases are promoted.
+    #[schemars(length(min = 1, max = 63))]
+    pub environment: String,
+
+    /// Secret in the namespace of the pipeline with public keys, each in an entry that ends in `.pub`. One of them must have signed.
+    pub secret_ref: LocalObjectReference,
 }
 
 /// Method of a request.
@@ -600,6 +629,10 @@ pub struct PromotionRecord {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+
+    /// The signed statement about it: a DSSE envelope as JSON. The two newest of an environment have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<String>,
 
     /// When it was found in the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
