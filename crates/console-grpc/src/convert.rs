@@ -161,6 +161,7 @@ pub fn delivery(value: &Value) -> Delivery {
         attempts: value["attempts"].as_i64().unwrap_or_default(),
         changes: text(value, "changes"),
         causes: text(value, "causes"),
+        attestation: text(value, "attestation"),
         labels: labels(value),
     }
 }

@@ -138,6 +138,7 @@ mod tests {
             attempts: 1,
             changes: String::new(),
             causes: String::new(),
+            attestation: String::new(),
             labels: BTreeMap::new(),
         }
     }

@@ -183,6 +183,7 @@ mod tests {
             attempts: 1,
             changes: String::new(),
             causes: String::new(),
+            attestation: String::new(),
             labels: std::collections::BTreeMap::new(),
         }
     }

@@ -139,6 +139,9 @@ pub struct Delivery {
     /// Which objects failed, as JSON.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub causes: String,
+    /// Of a promotion: the signed statement about it, a DSSE envelope as JSON.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub attestation: String,
     /// Labels of the object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

@@ -238,6 +238,7 @@ mod tests {
             attempts: 1,
             changes: String::new(),
             causes: String::new(),
+            attestation: String::new(),
             labels: BTreeMap::from([("team".to_owned(), format!("team of {name}"))]),
         }
     }

@@ -84,6 +84,7 @@ fn moved(row: &Delivery, told: &Told, elsewhere: i64) -> Option<Delivery> {
         attempts: (told.total - elsewhere).max(row.attempts),
         changes: keep(&told.changes, &row.changes),
         causes: keep(&told.causes, &row.causes),
+        attestation: keep(&told.attestation, &row.attestation),
         ..row.clone()
     };
     (moved != *row).then_some(moved)
@@ -121,6 +122,7 @@ fn new_row(subject: &Subject, told: &Told, rows: &[Delivery], came_back: bool) -
         attempts: if was_known { 1 } else { told.total },
         changes: told.changes.clone(),
         causes: told.causes.clone(),
+        attestation: told.attestation.clone(),
         ..empty(
             subject,
             &format!("{}\n{}\n{}", told.digest, told.reason, told.revision),
@@ -190,6 +192,7 @@ fn empty(subject: &Subject, key: &str, at: Timestamp) -> Delivery {
         attempts: 1,
         changes: String::new(),
         causes: String::new(),
+        attestation: String::new(),
         labels: subject.labels.clone(),
     }
 }
@@ -254,6 +257,7 @@ mod tests {
             total,
             changes: String::new(),
             causes: String::new(),
+            attestation: String::new(),
         }
     }
 

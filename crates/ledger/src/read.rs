@@ -14,6 +14,8 @@ use crate::delivery::Outcome;
 /// Bytes of a message and of other texts of one line; of reports.
 const MAX_TEXT: usize = 1000;
 const MAX_REPORT: usize = 8192;
+/// Bytes of a signed statement.
+const MAX_ENVELOPE: usize = 32 * 1024;
 /// Entries of a history; Flux keeps five.
 const MAX_ENTRIES: usize = 16;
 /// Where a full history of a Kustomization ends.
@@ -78,6 +80,8 @@ pub struct Told {
     pub changes: String,
     /// Which objects failed.
     pub causes: String,
+    /// The signed statement about a promotion.
+    pub attestation: String,
 }
 
 /// A revision that a source has.
@@ -218,6 +222,7 @@ fn entry(entry: &Value) -> Option<Told> {
             .clamp(1, i64::from(u32::MAX)),
         changes: cut(metadata("windlass.dev/changes"), MAX_REPORT),
         causes: cut(metadata("windlass.dev/why"), MAX_REPORT),
+        attestation: String::new(),
     })
 }
 
@@ -275,6 +280,11 @@ fn promotion(pipeline: &Value, environment: &str, entry: &Value) -> Option<Told>
             MAX_REPORT,
         ),
         causes: String::new(),
+        // A part of an envelope is of no use.
+        attestation: Some(text("attestation"))
+            .filter(|envelope| envelope.len() <= MAX_ENVELOPE)
+            .map(str::to_owned)
+            .unwrap_or_default(),
     })
 }
 
@@ -310,6 +320,7 @@ fn of_conditions(object: &Value) -> Option<Told> {
         total: 1,
         changes: String::new(),
         causes: String::new(),
+        attestation: String::new(),
     })
 }
 
@@ -342,6 +353,7 @@ fn of_release(object: &Value) -> (Vec<Told>, bool) {
             total: 1,
             changes: String::new(),
             causes: String::new(),
+            attestation: String::new(),
         })
     });
     (told.collect(), false)
@@ -571,5 +583,30 @@ mod tests {
         assert_eq!(rows[0].began.to_string(), "2026-01-01T10:00:00Z");
         let newest_first: Vec<_> = rows.into_iter().rev().collect();
         assert_eq!(crate::fold::fold(&newest_first, &subject), []);
+
+        // The statement about a promotion may be signed later; the one of an older promotion goes from the status, and stays here.
+        let attested = |envelope: &str| {
+            let mut pipeline = pipeline.clone();
+            pipeline["status"]["environments"][1]["history"][0]["attestation"] = json!(envelope);
+            let subject = super::subject("c", kind, &pipeline, now).unwrap();
+            crate::fold::fold(&newest_first, &subject)
+        };
+        let changes = attested("{}");
+        let [crate::fold::Change::Move(row)] = changes.as_slice() else {
+            panic!("{changes:?}");
+        };
+        assert_eq!((&*row.attestation, &*row.revision), ("{}", "staging: release 2"));
+        let signed = std::slice::from_ref(&**row);
+        assert_eq!(
+            crate::fold::fold(
+                signed,
+                &Subject {
+                    told: vec![subject.told[0].clone()],
+                    ..subject
+                }
+            ),
+            []
+        );
+        assert_eq!(attested(&"x".repeat(MAX_ENVELOPE + 1)), [], "a part is of no use");
     }
 }

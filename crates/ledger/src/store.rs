@@ -451,7 +451,7 @@ impl Question {
 /// Columns in the order in which [`delivery`] reads them. The commit is that of the revision, wherever it was noted first.
 const SELECT: &str = "SELECT d.id, d.cluster, d.kind, d.namespace, d.name, d.outcome, d.reason, d.message, d.trigger_word, \
      d.source, d.revision, d.origin, d.digest, d.began, d.ended, d.last, d.attempts, d.changes, d.causes, d.labels, \
-     r.committed, r.seen, r.author, r.subject, d.built, d.applied \
+     r.committed, r.seen, r.author, r.subject, d.built, d.applied, d.attestation \
      FROM deliveries d LEFT JOIN revisions r \
      ON r.cluster = d.cluster AND r.source = d.source AND r.revision = d.revision";
 
@@ -494,6 +494,7 @@ fn delivery(row: &AnyRow) -> sqlx::Result<Delivery> {
         subject: text_if_any(23)?,
         built: time_if_any(24)?,
         applied: time_if_any(25)?,
+        attestation: text_if_any(26)?,
     })
 }
 
@@ -514,9 +515,9 @@ async fn insert(
     sqlx::query(
         "INSERT INTO deliveries (id, object, scope, recorded, cluster, kind, namespace, name, outcome, reason, message, \
          trigger_word, source, revision, origin, digest, began, ended, last, attempts, changes, causes, labels, \
-         commit_name, built, applied) \
+         commit_name, built, applied, attestation) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
-         $25, $26) \
+         $25, $26, $27) \
          ON CONFLICT DO NOTHING",
     )
     .bind(&row.id)
@@ -545,6 +546,7 @@ async fn insert(
     .bind(commit_name(row))
     .bind(row.built.map(Timestamp::as_millisecond))
     .bind(row.applied.map(Timestamp::as_millisecond))
+    .bind(&row.attestation)
     .execute(connection)
     .await
     .map(drop)
@@ -563,7 +565,7 @@ async fn remember_scope(connection: &mut sqlx::AnyConnection, names: [&str; 3]) 
 async fn set(connection: &mut sqlx::AnyConnection, row: &Delivery) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE deliveries SET outcome = $2, reason = $3, message = $4, last = $5, attempts = $6, changes = $7, causes = $8, \
-         digest = $9 WHERE id = $1",
+         digest = $9, attestation = $10 WHERE id = $1",
     )
     .bind(&row.id)
     .bind(row.outcome.word())
@@ -574,6 +576,7 @@ async fn set(connection: &mut sqlx::AnyConnection, row: &Delivery) -> sqlx::Resu
     .bind(&row.changes)
     .bind(&row.causes)
     .bind(&row.digest)
+    .bind(&row.attestation)
     .execute(connection)
     .await
     .map(drop)

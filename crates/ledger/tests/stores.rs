@@ -34,6 +34,7 @@ fn told(revision: &str, outcome: Outcome, minute: i64) -> Told {
         total: 1,
         changes: String::new(),
         causes: "[]".to_owned(),
+        attestation: format!("{{\"payload\": \"{revision}\"}}"),
     }
 }
 
@@ -127,6 +128,11 @@ async fn what_was_delivered_is_kept_and_found() -> Result<()> {
         assert_eq!(failed.began, failed.ended - SignedDuration::from_secs(30));
         let before = |milliseconds: i64| Some(failed.ended - SignedDuration::from_millis(milliseconds));
         assert_eq!((failed.built, failed.applied), (before(2500), before(500)));
+        assert!(
+            failed.attestation.starts_with("{\"payload\""),
+            "{}",
+            failed.attestation
+        );
 
         let shop = ledger.deliveries(&scopes[1..], &page(10)).await?;
         assert_eq!(shown(&shop), [("web", "bb"), ("web", "aa")], "no other scope");

@@ -251,6 +251,9 @@ pub struct Delivery {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Of a promotion: the signed statement about it, a DSSE envelope as JSON.
+    #[prost(string, tag = "27")]
+    pub attestation: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod console_service_client {

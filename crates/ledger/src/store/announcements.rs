@@ -57,7 +57,7 @@ impl Ledger {
             .bind((now - MAX_AGE).as_millisecond())
             .execute(&self.pool)
             .await?;
-        let fields = SELECT.replacen(" FROM", ", a.type FROM", 1);
+        let fields = SELECT.replacen(" FROM", ", a.type AS announced FROM", 1);
         let statement = format!(
             "{fields} JOIN announcements a ON a.delivery = d.id ORDER BY a.ended, a.delivery, a.type LIMIT {AT_ONCE}"
         );
@@ -66,7 +66,7 @@ impl Ledger {
             .await?;
         let mut told = Vec::new();
         for row in &rows {
-            let kind: String = row.try_get(26)?;
+            let kind: String = row.try_get("announced")?;
             if let Some(kind) = Type::parse(&kind) {
                 told.push((delivery(row)?, kind));
             }

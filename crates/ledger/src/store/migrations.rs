@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::{Error, Ledger, Store, failed};
 
 /// Each step is done once, in a transaction.
-const STEPS: [&[&str]; 4] = [DELIVERIES, ACTIONS, ANNOUNCEMENTS, HOPS];
+const STEPS: [&[&str]; 5] = [DELIVERIES, ACTIONS, ANNOUNCEMENTS, HOPS, ATTESTATIONS];
 
 const DELIVERIES: &[&str] = &[
     "CREATE TABLE scopes (
@@ -53,6 +53,9 @@ const HOPS: &[&str] = &[
     "ALTER TABLE deliveries ADD COLUMN built BIGINT",
     "ALTER TABLE deliveries ADD COLUMN applied BIGINT",
 ];
+
+/// Signed statements about promotions.
+const ATTESTATIONS: &[&str] = &["ALTER TABLE deliveries ADD COLUMN attestation TEXT"];
 
 /// What replicas that begin at once wait for in PostgreSQL; any number that nothing else uses.
 const LOCK: i64 = 0x0077_696e_646c_6173;
