@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod attestations;
 mod change_requests;
 mod clusters;
 mod commands;

@@ -39,6 +39,7 @@ mod ui;
 mod uninstall;
 mod usage;
 mod values;
+mod verify;
 mod wait;
 mod why;
 
@@ -85,6 +86,8 @@ enum Command {
     Dora(Box<dora::Flags>),
     /// Explain why an object is not ready.
     Why(Box<why::Flags>),
+    /// Verify that the promotions of a pipeline are attested.
+    Verify(Box<verify::Flags>),
     /// Show which Kustomization or HelmRelease manages an object, and from which commit.
     Trace(Box<trace::Flags>),
     /// Show the objects that a Kustomization or HelmRelease manages, and their status.
@@ -169,6 +172,7 @@ fn main() -> ExitCode {
         Command::Ui(flags) => end(ui::run(&flags, report_line)),
         Command::Dora(flags) => end(dora::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),
+        Command::Verify(flags) => end(verify::run(&flags, report_line)),
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
         Command::Values(flags) => end(values::run(&flags, report_line)),

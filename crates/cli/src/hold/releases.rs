@@ -10,39 +10,15 @@ use serde_json::json;
 
 use super::Part;
 use crate::cluster::output::Colours;
-use crate::cluster::select::Selection;
-use crate::cluster::{self, ClusterFlags, Failure, pipeline, print, select};
+use crate::cluster::pipeline::{self, PipelineFlags};
+use crate::cluster::{self, ClusterFlags, Failure, print};
 use crate::diff::hunks;
-
-/// The pipeline that a command is about.
-#[derive(Debug, Args)]
-struct Object {
-    /// pipeline/NAME
-    #[arg(value_name = "OBJECT", required = true)]
-    words: Vec<String>,
-
-    #[command(flatten)]
-    cluster: ClusterFlags,
-}
-
-impl Object {
-    fn name(&self) -> Result<String, Failure> {
-        let usage = || Failure::Usage("name one Pipeline: pipeline/NAME".to_owned());
-        match select::select(&self.words)? {
-            Selection::Targets(targets) => match targets.as_slice() {
-                [target] if target.kind.kind == "Pipeline" => Ok(target.name.clone()),
-                _ => Err(usage()),
-            },
-            Selection::Kinds(_) => Err(usage()),
-        }
-    }
-}
 
 /// Command line of `approve`.
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    object: Object,
+    object: PipelineFlags,
 
     /// Environment that the release may enter
     #[arg(long, value_name = "NAME")]
@@ -57,7 +33,7 @@ pub(crate) struct Approve {
 #[derive(Debug, Args)]
 pub(crate) struct Promote {
     #[command(flatten)]
-    object: Object,
+    object: PipelineFlags,
 
     /// Environment that the release enters
     #[arg(long, value_name = "NAME")]
@@ -80,7 +56,7 @@ pub(crate) struct Promote {
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
     #[command(flatten)]
-    object: Object,
+    object: PipelineFlags,
 
     /// Environment that goes back
     #[arg(long, value_name = "NAME")]
@@ -148,7 +124,7 @@ fn refused(id: &ObjectId, refusal: &Refusal) -> Failure {
 }
 
 /// Prints what a wish would change in the files of an environment.
-fn dry_run(object: &Object, environment: &str, wish: &Wish) -> Result<(), Failure> {
+fn dry_run(object: &PipelineFlags, environment: &str, wish: &Wish) -> Result<(), Failure> {
     let name = object.name()?;
     cluster::run(&object.cluster, async |cluster| {
         let (id, pipeline) = pipeline::read(&cluster, &name).await?;
