@@ -9,6 +9,7 @@ use url::Url;
 use crate::address::Repository;
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
@@ -66,6 +67,11 @@ struct FoundStatus {
     state: Option<String>,
     context: Option<String>,
     description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Identified {
+    id: u64,
 }
 
 #[derive(Deserialize)]
@@ -247,6 +253,56 @@ impl FoundStatus {
             },
             description: self.description.unwrap_or_default(),
         }
+    }
+}
+
+impl GitHub<'_> {
+    /// Says that a commit is in an environment, or on its way there. The deployments of earlier commits become inactive.
+    pub async fn deploy(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+        let deployed = self.tell_deployment(deployment).await;
+        deployed.map_err(|error| error.within("failed to tell the deployment"))
+    }
+
+    async fn tell_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+        let Deployment {
+            commit,
+            environment,
+            description,
+            ..
+        } = deployment;
+        let all = self.path(&["deployments"])?;
+        let query = [("sha", commit), ("environment", environment), ("per_page", "1")];
+        let mut known: Vec<Identified> = self.api.get(&all, &query).await?;
+        let id = match known.pop() {
+            Some(known) => known.id,
+            None => {
+                // Neither is anything merged, nor are checks waited for: it has happened.
+                let body = json!({
+                    "ref": commit, "environment": environment, "description": description, "auto_merge": false,
+                    "required_contexts": [],
+                });
+                self.api.create::<Identified>(&all, &[], &body).await?.id
+            }
+        }
+        .to_string();
+        let state = match deployment.state {
+            CheckState::Pending => "in_progress",
+            CheckState::Success => "success",
+            CheckState::Failure => "failure",
+        };
+        let path = self.path(&["deployments", &id, "statuses"])?;
+        let newest: Vec<FoundStatus> = self.api.get(&path, &[("per_page", "1")]).await?;
+        // What ended does not begin again, and nothing is said twice.
+        let is_known = newest.first().is_some_and(|newest| {
+            deployment.state == CheckState::Pending
+                || (newest.state.as_deref(), newest.description.as_deref())
+                    == (Some(state), Some(description))
+        });
+        if is_known {
+            return Ok(());
+        }
+        let body = json!({"state": state, "description": description, "environment": environment, "auto_inactive": true});
+        self.api.post(&path, &[], &body).await.map(drop)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::address::Repository;
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
@@ -42,6 +43,13 @@ struct Found {
 #[derive(Deserialize)]
 struct Person {
     id: u64,
+}
+
+#[derive(Deserialize)]
+struct FoundDeployment {
+    id: u64,
+    sha: Option<String>,
+    status: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -199,6 +207,61 @@ impl<'a> GitLab<'a> {
         }
         let path = self.path(&["statuses", status.commit]);
         self.api.post(&path, &[], &body).await.map(drop)
+    }
+}
+
+impl GitLab<'_> {
+    /// Says that a commit is in an environment, or on its way there.
+    pub async fn deploy(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+        let deployed = self.tell_deployment(deployment).await;
+        deployed.map_err(|error| error.within("failed to tell the deployment"))
+    }
+
+    async fn tell_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+        let Deployment {
+            commit, environment, ..
+        } = deployment;
+        let state = match deployment.state {
+            CheckState::Pending => "running",
+            CheckState::Success => "success",
+            CheckState::Failure => "failed",
+        };
+        let query = [
+            ("environment", environment),
+            ("order_by", "id"),
+            ("sort", "desc"),
+            PAGE,
+        ];
+        let known: Vec<FoundDeployment> = self.api.get(&self.path(&["deployments"]), &query).await?;
+        let known = known
+            .into_iter()
+            .find(|known| known.sha.as_deref() == Some(commit));
+        match known {
+            None => {
+                // A branch is asked for, and a commit is taken.
+                let body = json!({
+                    "environment": environment, "sha": commit, "ref": commit, "tag": false, "status": state,
+                });
+                self.api
+                    .post(&self.path(&["deployments"]), &[], &body)
+                    .await
+                    .map(drop)
+            }
+            // What ended does not begin again, and nothing is said twice.
+            Some(known)
+                if deployment.state == CheckState::Pending || known.status.as_deref() == Some(state) =>
+            {
+                Ok(())
+            }
+            Some(known) => {
+                let id = known.id.to_string();
+                let path = self.path(&["deployments", &id]);
+                self.api
+                    .send(Verb::PUT, &path, &[], &json!({"status": state}))
+                    .await
+                    .map(drop)
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod azure_devops;
 pub mod bitbucket;
 pub mod bitbucket_server;
 pub mod check;
+pub mod deployment;
 pub mod error;
 pub mod exchange;
 mod forge;

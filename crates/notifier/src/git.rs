@@ -1,12 +1,13 @@
 //! Messages to Git services: the status of a commit, a comment on a change request, a dispatch.
 //!
-//! Pure parts: [`revision`] (which commit), [`status`] and [`comment`] (what to say).
+//! Pure parts: [`revision`] (which commit), [`status`], [`deployment`] and [`comment`] (what to say).
 //! Then a file for each service and what is said there, through `forge`.
 
 mod azure_devops;
 mod bitbucket;
 mod bitbucket_server;
 mod comment;
+mod deployment;
 mod gitea;
 mod github;
 mod gitlab;

@@ -19,6 +19,8 @@ pub struct Notification {
     pub thread: Option<Thread>,
     /// True if messages about `key` are to be kept together, where the provider can.
     pub threaded: bool,
+    /// True if a promotion is to be a deployment at the Git service as well, where it has these.
+    pub deployments: bool,
     /// The text of a template, which stands in place of the event's message and, in chats, of its metadata.
     pub text: Option<String>,
     /// The name of a commit's status, for the types that set one.
@@ -79,6 +81,7 @@ impl Notification {
             key,
             thread: None,
             threaded: false,
+            deployments: false,
             text: None,
             commit_status: None,
         }

@@ -22,6 +22,8 @@ pub struct Options {
     pub resolve: bool,
     /// Messages about one object are kept in one thread, where the provider supports it.
     pub thread: bool,
+    /// Promotions are deployments at the Git service, too, where it has these.
+    pub deployments: bool,
     /// Failures of what depends on something that fails are part of that.
     pub fold: bool,
     /// One summary per this time, and nothing else.
@@ -42,6 +44,7 @@ impl Options {
             hold: reader.duration("for", Duration::from_secs(1), 24 * HOUR),
             resolve: reader.flag("resolve"),
             thread: reader.flag("thread"),
+            deployments: reader.flag("deployments"),
             fold: reader.flag("fold"),
             digest: reader.duration("digest", 15 * MINUTE, 24 * HOUR),
             template: reader.template("template"),
@@ -59,6 +62,7 @@ impl Options {
             digest,
             // How a message looks and where it stands does not change when it is said.
             thread: _,
+            deployments: _,
             template: _,
         } = self;
         group_window.is_none() && hold.is_none() && !resolve && !fold && digest.is_none()

@@ -238,6 +238,7 @@ impl Sender {
             key: message.key.clone(),
             thread,
             threaded,
+            deployments: rule.options.deployments,
             text: self.text(delivery, rule, target).await,
             commit_status: delivery.commit_status.clone(),
             ..Notification::new(message.event.clone(), alert)

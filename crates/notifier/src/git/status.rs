@@ -14,12 +14,12 @@ use crate::said::cut;
 use crate::words::name_and_description;
 
 /// GitHub takes 140 characters; the others have at least as many.
-const MAX_DESCRIPTION: usize = 140;
+pub(super) const MAX_DESCRIPTION: usize = 140;
 
 /// The reason of a step on the way, whatever its severity.
 const PROGRESSING: &str = "Progressing";
 /// Reasons of events that are no errors, and no successes either: things are on the way.
-const ON_THE_WAY: [&str; 3] = [PROGRESSING, "ProgressingWithRetry", "PendingRelease"];
+const ON_THE_WAY: [&str; 4] = [PROGRESSING, "ProgressingWithRetry", "PendingRelease", "Promote"];
 /// How other such reasons end: `DependencyNotReady`, `HealthCheckCanceled`, `ArtifactFailed`.
 const NOT_THERE: [&str; 3] = ["NotReady", "Canceled", "Failed"];
 /// Reasons of events that are no errors, yet say nothing good of the commit: what went wrong was undone.

@@ -373,3 +373,150 @@ async fn a_service_that_floods_is_left() {
     let error = attempt.await.unwrap().unwrap_err().to_string();
     assert!(error.contains("is too large"), "{error}");
 }
+
+/// A promotion of a pipeline, in an environment.
+fn promoted(severity: &str, reason: &str, message: &str) -> crate::notification::Notification {
+    let mut notification = notification(severity, reason, message);
+    notification.deployments = true;
+    notification.event.involved_object.kind = "Pipeline".to_owned();
+    let metadata = &mut notification.event.metadata;
+    metadata.insert("environment".to_owned(), "production".to_owned());
+    notification
+}
+
+/// What a service keeps of deployments: each has an ID and statuses, the newest first.
+fn deploying(asked: &Asked, kept: &Mutex<Vec<Value>>) -> Reply {
+    let mut kept = kept.lock().unwrap();
+    let what = asked.what();
+    let (path, _) = what.split_once('?').unwrap_or((&what, ""));
+    let list = Value::from(kept.clone());
+    match path.rsplit('/').next().unwrap_or_default() {
+        "deployments" if path.starts_with("GET") => service::json(200, &list),
+        "deployments" => {
+            let mut made = asked.json();
+            made["id"] = json!(17);
+            made["statuses"] = json!([]);
+            kept.insert(0, made.clone());
+            service::json(201, &made)
+        }
+        "17" => {
+            kept[0]["status"] = asked.json()["status"].clone();
+            service::json(200, &kept[0])
+        }
+        "statuses" if path.contains("/deployments/17/") && path.starts_with("GET") => {
+            service::json(200, &kept[0]["statuses"])
+        }
+        "statuses" if path.contains("/deployments/17/") => {
+            kept[0]["statuses"]
+                .as_array_mut()
+                .unwrap()
+                .insert(0, asked.json());
+            service::json(201, &json!({}))
+        }
+        // Statuses of commits are not what this is about.
+        _ if path.starts_with("GET") => service::json(200, &json!([])),
+        _ => service::json(201, &json!({})),
+    }
+}
+
+fn about_deployments(asked: &[Asked]) -> Vec<(String, Value)> {
+    let asked = asked.iter().filter(|asked| asked.what().contains("/deployments"));
+    let said = asked.filter(|asked| asked.method != http::Method::GET);
+    said.map(|asked| (asked.what(), asked.json())).collect()
+}
+
+#[tokio::test]
+async fn a_promotion_is_a_deployment_at_github_where_the_alert_wants_that() {
+    let kept = Mutex::default();
+    let github = Service::start(move |asked| deploying(asked, &kept)).await;
+    let target = target(Type::GitHub, &format!("{}/foo/bar.git", github.url));
+    let mut unwanted = promoted("info", "PromotionSucceeded", "release 2 is healthy");
+    unwanted.deployments = false;
+    let mut other = promoted("info", "ReconciliationSucceeded", "applied");
+    other.event.involved_object.kind = "Kustomization".to_owned();
+    for notification in [unwanted, other] {
+        send(&target, &notification).await.unwrap();
+        assert_eq!(about_deployments(&github.take()), []);
+    }
+
+    let all = "POST /api/v3/repos/foo/bar/deployments".to_owned();
+    let one = "POST /api/v3/repos/foo/bar/deployments/17/statuses".to_owned();
+    let status = |state: &str, description: &str| json!({"state": state, "description": description, "environment": "production", "auto_inactive": true});
+    send(&target, &promoted("info", "Promote", "release 2 goes"))
+        .await
+        .unwrap();
+    let asked = github.take();
+    let pending = asked
+        .iter()
+        .find(|asked| asked.what().contains("/bar/statuses/"))
+        .unwrap();
+    assert_eq!(
+        pending.json()["state"],
+        "pending",
+        "a commit is not green before it is healthy"
+    );
+    let made = json!({
+        "ref": COMMIT, "environment": "production", "description": "release 2 goes", "auto_merge": false,
+        "required_contexts": [],
+    });
+    assert_eq!(
+        about_deployments(&asked),
+        [
+            (all, made),
+            (one.clone(), status("in_progress", "release 2 goes"))
+        ]
+    );
+    send(
+        &target,
+        &promoted("info", "PromotionSucceeded", "release 2 is healthy"),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        about_deployments(&github.take()),
+        [(one.clone(), status("success", "release 2 is healthy"))]
+    );
+    // Neither twice, nor back to the beginning.
+    for reason in ["PromotionSucceeded", "Promote"] {
+        send(&target, &promoted("info", reason, "release 2 is healthy"))
+            .await
+            .unwrap();
+        assert_eq!(about_deployments(&github.take()), []);
+    }
+    send(&target, &promoted("error", "PromotionFailed", "it crashed"))
+        .await
+        .unwrap();
+    assert_eq!(
+        about_deployments(&github.take()),
+        [(one, status("failure", "it crashed"))]
+    );
+}
+
+#[tokio::test]
+async fn a_promotion_is_a_deployment_at_gitlab_where_the_alert_wants_that() {
+    let kept = Mutex::default();
+    let gitlab = Service::start(move |asked| deploying(asked, &kept)).await;
+    let target = target(Type::GitLab, &format!("{}/foo/bar.git", gitlab.url));
+    send(&target, &promoted("info", "Promote", "release 2 goes"))
+        .await
+        .unwrap();
+    let project = "/api/v4/projects/foo%2Fbar/deployments";
+    let made =
+        json!({"environment": "production", "sha": COMMIT, "ref": COMMIT, "tag": false, "status": "running"});
+    assert_eq!(
+        about_deployments(&gitlab.take()),
+        [(format!("POST {project}"), made)]
+    );
+    send(&target, &promoted("info", "PromotionSucceeded", "healthy"))
+        .await
+        .unwrap();
+    let succeeded = json!({"status": "success"});
+    assert_eq!(
+        about_deployments(&gitlab.take()),
+        [(format!("PUT {project}/17"), succeeded)]
+    );
+    for reason in ["PromotionSucceeded", "Promote"] {
+        send(&target, &promoted("info", reason, "healthy")).await.unwrap();
+        assert_eq!(about_deployments(&gitlab.take()), []);
+    }
+}
