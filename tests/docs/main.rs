@@ -10,3 +10,4 @@ mod page;
 mod promoting;
 mod readme;
 mod shell;
+mod tekton;
