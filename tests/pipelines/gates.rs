@@ -237,6 +237,21 @@ fn a_gate_says_one_thing() {
     });
 }
 
+#[test]
+fn a_gate_asks_the_clock() {
+    play("gate-clock", async |scene| {
+        let gated = Gated::new(&scene).await?;
+        gated
+            .gate(&json!({"expr": "timestamp(now) < timestamp('2020-01-01T00:00:00Z')"}))
+            .await?;
+        gated.deploy().await?;
+        gated.is_closed("the expression is false").await?;
+        let expr = "timestamp(now) > timestamp('2020-01-01T00:00:00Z') && timestamp(now).getHours('Europe/Berlin') < 24";
+        gated.gate(&json!({ "expr": expr })).await?;
+        gated.opens().await
+    });
+}
+
 /// What CI says of the commit that a release comes from, at a real Gitea.
 #[test]
 fn a_gate_asks_for_the_statuses_of_the_commit() {

@@ -338,6 +338,52 @@ fn a_pull_request_is_merged_after_its_checks() {
     });
 }
 
+/// Approval by review: the Git service asks for it, and the merge waits for it.
+#[test]
+fn a_pull_request_is_merged_after_its_review() {
+    play("review", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let files = [
+            ("dev", app(&dev, team, "v1")),
+            ("production", app(&production, team, "v1")),
+        ];
+        let merge = json!({"merge": {"method": "Merge", "checks": ["ci"]}});
+        let forge = Forge::open(&scene, &files, merge).await?;
+        let protection = json!({
+            "rule_name": "main", "enable_push": true, "required_approvals": 1, "block_on_rejected_reviews": true,
+        });
+        let path = format!("repos/{}/branch_protections", forge.repository);
+        let protecting = forge
+            .gitea
+            .call_as(&forge.bot, Method::POST, &path, Some(protection));
+        protecting.await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}], "changePolicyRef": {"name": "review"}},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        forge.deploy("dev", app(&dev, team, "v2")).await?;
+        let open = forge.requests(|all| all.len() == 1).await?;
+        let commit = open[0]["head"]["sha"].as_str().unwrap_or_default();
+        forge.say(commit, "ci", "success").await?;
+        let lacks = |wait: &String| wait.to_lowercase().contains("does not have enough approvals");
+        scene
+            .wait(|pipeline| waits(pipeline, 1).iter().any(lacks))
+            .await?;
+        ensure!(forge.file("production").await?.contains("newTag: v1"));
+        let path = format!("repos/{}/pulls/{}/reviews", forge.repository, open[0]["number"]);
+        let review = json!({"event": "APPROVED", "body": "Fine."});
+        forge
+            .gitea
+            .call_as(&forge.ana, Method::POST, &path, Some(review))
+            .await?;
+        let kind = (KUSTOMIZE, "Kustomization");
+        scene.has(kind, &production, "/spec/images/0/newTag", "v2").await
+    });
+}
+
 #[test]
 fn an_environment_goes_back_and_forth_by_pull_requests() {
     play("backpr", async |scene| {

@@ -36,6 +36,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long all gates of a pipeline may take: others wait for the worker.
 pub(crate) const ALL_TIMEOUT: Duration = Duration::from_secs(30);
 const LATE_GATES: &str = "it was not looked at: all gates together took too long";
+/// What a gate is about that looks at nothing else.
+const THE_EXPRESSION: &str = "the expression";
 const LATE: &str = "the API server did not answer in time";
 /// Characters of a problem that are shown.
 const MAX_PROBLEM: usize = 400;
@@ -233,13 +235,13 @@ async fn answer(gate: &Gate, looking: Looking<'_>, context: &Context) -> Result<
             let object = object.map_err(|problem| format!("{subject}: {problem}"))?;
             (subject, json!({"object": object}))
         }
-        _ => return Err("it says nothing to look at".to_owned().into()),
+        _ => (THE_EXPRESSION.to_owned(), json!({})),
     };
     let Some(expr) = &gate.expr else {
         // Of the others a good answer is enough.
-        return match gate.object.is_some() || gate.prometheus.is_some() {
-            true => Err("it has no expression".to_owned().into()),
-            false => Ok(()),
+        return match (&gate.http, &gate.commit_status, &gate.attestation) {
+            (None, None, None) => Err("it has no expression".to_owned().into()),
+            _ => Ok(()),
         };
     };
     if let (Some(variables), Value::Object(told)) = (variables.as_object_mut(), told) {
@@ -257,7 +259,10 @@ async fn answer(gate: &Gate, looking: Looking<'_>, context: &Context) -> Result<
     let answer = tokio::task::spawn_blocking(move || expression.evaluate_boolean(&variables)).await;
     match answer {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(Closed::False(format!("{subject} does not fulfil it yet"))),
+        Ok(Ok(false)) => Err(Closed::False(match subject.as_str() {
+            THE_EXPRESSION => "the expression is false".to_owned(),
+            subject => format!("{subject} does not fulfil it yet"),
+        })),
         Ok(Err(error)) => Err(format!("{subject}: {}", error_chain::chain(&error)).into()),
         Err(_) => Err("it was not evaluated".to_owned().into()),
     }
@@ -268,6 +273,7 @@ fn told(pipeline: &Pipeline, environment: &str, release: &Release) -> Value {
     json!({
         "pipeline": {"namespace": pipeline.namespace(), "name": pipeline.name_any()},
         "environment": environment,
+        "now": Timestamp::now().to_string(),
         "release": {"number": release.number, "digest": release.digest, "values": release.values},
     })
 }

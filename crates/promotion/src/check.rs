@@ -29,7 +29,7 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         }
         if let Some(gate) = environment.gates.iter().find(|gate| !has_one_way(gate)) {
             return Some(format!(
-                "gate '{}' of environment '{}' must have one of object, http, prometheus, commitStatus, attestation and job; expr is required with \
+                "gate '{}' of environment '{}' must have one of object, http, prometheus, commitStatus, attestation and job, or an expr alone; expr is required with \
                  object and prometheus, and excluded by job",
                 gate.name, environment.name
             ));
@@ -37,7 +37,7 @@ pub fn problem(spec: &PipelineSpec) -> Option<String> {
         let is_no_check = |check: &&Gate| check.job.is_some() || !has_one_way(check);
         if let Some(check) = environment.checks.iter().find(is_no_check) {
             return Some(format!(
-                "check '{}' of environment '{}' must have one of object, http, prometheus, commitStatus and attestation; expr is required with object \
+                "check '{}' of environment '{}' must have one of object, http, prometheus, commitStatus and attestation, or an expr alone; expr is required with object \
                  and prometheus",
                 check.name, environment.name
             ));
@@ -86,8 +86,10 @@ fn has_one_way(gate: &Gate) -> bool {
         attestation.is_some(),
         job.is_some(),
     ];
-    if ways.iter().filter(|way| **way).count() != 1 {
-        return false;
+    match ways.iter().filter(|way| **way).count() {
+        0 => return expr.is_some(),
+        1 => {}
+        _ => return false,
     }
     match (object.is_some() || prometheus.is_some(), job) {
         (true, _) => expr.is_some(),
@@ -183,6 +185,7 @@ mod tests {
         let statuses = json!({"repositoryRef": {"name": "r"}, "forge": forge});
         for gate in [
             json!({"name": "g", "job": {"spec": {}}}),
+            json!({"name": "g", "expr": "true"}),
             json!({"name": "g", "http": server}),
             json!({"name": "g", "http": server, "expr": "true"}),
             json!({"name": "g", "prometheus": query, "expr": "true"}),
@@ -191,7 +194,7 @@ mod tests {
         ] {
             assert_eq!(gates(gate), None);
         }
-        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus, commitStatus, attestation and job; expr is \
+        let said = "gate 'g' of environment 'a' must have one of object, http, prometheus, commitStatus, attestation and job, or an expr alone; expr is \
                     required with object and prometheus, and excluded by job";
         for gate in [
             json!({"name": "g"}),
@@ -209,7 +212,7 @@ mod tests {
             checks(json!({"name": "c", "prometheus": query, "expr": "true"})),
             None
         );
-        let said = "check 'c' of environment 'a' must have one of object, http, prometheus, commitStatus and attestation; expr is \
+        let said = "check 'c' of environment 'a' must have one of object, http, prometheus, commitStatus and attestation, or an expr alone; expr is \
                     required with object and prometheus";
         for check in [json!({"name": "c"}), json!({"name": "c", "job": {"spec": {}}})] {
             assert_eq!(checks(check).unwrap(), said);

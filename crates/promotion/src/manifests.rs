@@ -117,6 +117,10 @@ impl Wanted {
                 name(format!("{of_app}:chart"), value);
                 name(format!("{base}:chart"), value);
             }
+            Field::Path => {
+                name(base.clone(), value);
+                name(format!("{of_app}:path"), value);
+            }
             Field::Reference(reference) => {
                 name(base.clone(), value);
                 name(format!("{of_app}:{}", reference.word()), value);
@@ -308,6 +312,11 @@ fn unmarked(app: &AppReference, fields: &[(Field, String)], namespace: &str) -> 
             Field::Reference(reference) => unmarked.fields.push(yaml_setters::Field {
                 setter,
                 path: ["spec", "ref", reference.word()].map(str::to_owned).to_vec(),
+                value: value.clone(),
+            }),
+            Field::Path => unmarked.fields.push(yaml_setters::Field {
+                setter,
+                path: ["spec", "path"].map(str::to_owned).to_vec(),
                 value: value.clone(),
             }),
             Field::Chart => unmarked.fields.push(yaml_setters::Field {

@@ -27,6 +27,8 @@ pub enum Field {
     Chart,
     /// Tag and digest of the image with this name.
     Image(String),
+    /// Folder that a Kustomization is built from.
+    Path,
     /// What a source follows.
     Reference(Reference),
 }
@@ -66,6 +68,7 @@ impl fmt::Display for Field {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chart => formatter.write_str("chart"),
+            Self::Path => formatter.write_str("path"),
             Self::Image(name) => write!(formatter, "image {name}"),
             Self::Reference(reference) => write!(formatter, "ref {}", reference.word()),
         }
@@ -84,7 +87,9 @@ pub fn field(app: &AppReference, key: &str) -> Option<Field> {
     match field.split_once(' ') {
         Some(("image", image)) => Some(Field::Image(image.to_owned())),
         Some(("ref", word)) => Reference::named(word).map(Field::Reference),
-        _ => (field == "chart").then_some(Field::Chart),
+        _ => [Field::Chart, Field::Path]
+            .into_iter()
+            .find(|one| one.to_string() == field),
     }
 }
 
@@ -93,6 +98,9 @@ pub fn fields(spec: &Value) -> Fields {
     let mut found = Found::default();
     if let Some(version) = spec["chart"]["spec"]["version"].as_str() {
         found.add(Field::Chart, version);
+    }
+    if let Some(path) = spec["path"].as_str() {
+        found.add(Field::Path, path);
     }
     found.chart_values(&spec["values"], 0);
     for image in spec["images"].as_array().into_iter().flatten() {
@@ -132,15 +140,18 @@ pub fn reference(kind: AppKind, reference: &Value, revision: &str) -> Fields {
     found.fields
 }
 
-/// Returns what an application carries, by the names of its fields. Nothing carried means everything.
+/// Returns what an application carries, by the names of its fields. Nothing carried means everything but paths: most often they are what
+/// distinguishes environments.
 pub fn values(app: &AppReference, fields: &Fields, carried: &[Carried]) -> Values {
     let carries = |field: &Field| {
         let what = match field {
             Field::Chart => Carried::ChartVersion,
             Field::Image(_) => Carried::Images,
             Field::Reference(_) => Carried::Reference,
+            Field::Path => Carried::Path,
         };
-        carried.is_empty() || carried.contains(&what)
+        let is_meant = carried.is_empty() && what != Carried::Path;
+        is_meant || carried.contains(&what)
     };
     let fields = fields.iter().filter(|(field, _)| carries(field));
     fields
@@ -286,6 +297,18 @@ mod tests {
             "Kustomization/shop: image web = v5",
         ];
         assert_eq!(of(&shop(AppKind::Kustomization), &object, &[]), expected);
+    }
+
+    #[test]
+    fn a_path_is_carried_where_that_is_wanted() {
+        let object = json!({"spec": {"path": "./releases/7", "images": [{"name": "web", "newTag": "v5"}]}});
+        let of = |carried: &[Carried]| of(&shop(AppKind::Kustomization), &object, carried);
+        assert_eq!(of(&[]), ["Kustomization/shop: image web = v5"]);
+        assert_eq!(of(&[Carried::Path]), ["Kustomization/shop: path = ./releases/7"]);
+        assert_eq!(of(&[Carried::Path, Carried::Images]).len(), 2);
+        let app = shop(AppKind::Kustomization);
+        assert_eq!(field(&app, "Kustomization/shop: path"), Some(Field::Path));
+        assert_eq!(field(&app, "Kustomization/shop: paths"), None);
     }
 
     #[test]

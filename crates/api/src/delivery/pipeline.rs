@@ -44,7 +44,7 @@ pub struct PipelineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<Environment>,
 
-    /// What of the applications moves. Everything by default.
+    /// What of the applications moves. Everything but paths by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub carry: Vec<Carried>,
@@ -169,6 +169,8 @@ pub enum Carried {
     Images,
     /// What an OCIRepository or a GitRepository follows (`spec.ref`): a tag, a digest or a commit.
     Reference,
+    /// The folder that a Kustomization is built from (`spec.path`), where folders are versions. Not by default.
+    Path,
 }
 
 /// An environment: where its applications are, and what has to be true before a release enters it.
@@ -308,7 +310,7 @@ pub struct Gate {
     /// CEL expression that must be true. It has `object`; or `response` (status, body) of an HTTP server; or `value`, the number that
     /// Prometheus gives, and `result`, all series with their `labels` and `value`; or `commit` and
     /// `statuses`, by name, with their `state` (pending, success, failure) and `description`; or `attestation`, the predicate of the statement; and always `release` (number, digest, values),
-    /// `environment` (its name) and `pipeline` (namespace, name). Without one, an HTTP server must answer with a status from 200 to 299.
+    /// `environment` (its name), `pipeline` (namespace, name) and `now` (RFC 3339). Alone it is over these. Without one, an HTTP server must answer with a status from 200 to 299.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
     pub expr: Option<String>,

@@ -66,6 +66,30 @@ fn the_fields_of_one_object_are_set() {
 }
 
 #[test]
+fn the_path_of_a_kustomization_is_set() {
+    let mut wanted = wanted(&[]);
+    wanted.apps[0].0.kind = AppKind::Kustomization;
+    wanted.apps[0].1 = vec![(Field::Path, "./releases/8".to_owned())];
+    let text = |path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata:\n  name: shop\n  namespace: eu\nspec:\n  \
+             path: {path} # a release\n"
+        )
+    };
+    let file = ("apps/eu/a.yaml", text("./releases/7"));
+    assert_eq!(
+        changed(&wanted, &[file]).unwrap(),
+        [("apps/eu/a.yaml".to_owned(), text("./releases/8"))]
+    );
+    let marked = "path: ./releases/7 # {\"$promotion\": \"team:shop:production:shop:path\"}\n".to_owned();
+    let expected = marked.replace('7', "8");
+    assert_eq!(
+        changed(&wanted, &[("apps/eu/vars.yaml", marked)]).unwrap(),
+        [("apps/eu/vars.yaml".to_owned(), expected)]
+    );
+}
+
+#[test]
 fn what_a_source_follows_is_set() {
     let mut wanted = wanted(&[]);
     let app = AppReference {
