@@ -6,7 +6,7 @@ use api::delivery::{EnvironmentStatus, Pipeline, PromotionRecord};
 use clap::Args;
 use promotion::statement::{self, PREDICATE_TYPE};
 use serde_json::{Value, json};
-use signature::cosign::{Attestation, Authority, PublicKey, Witness};
+use signature::cosign::{self, PublicKey};
 
 use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::pipeline::{self, PipelineFlags};
@@ -99,20 +99,16 @@ fn verify(
     let mut releases = pipeline.status.iter().flat_map(|status| &status.releases);
     let release = releases.find(|one| one.number == record.release);
     let digest = &release.ok_or("the release is not known any more")?.digest;
-    let attestation = Attestation::Envelope {
-        json: envelope.as_bytes().to_vec(),
-        witness: Witness::default(),
-    };
     let mut problem = String::new();
     for key in keys {
-        match Authority::Key(key).verify_attestation(&attestation, digest, PREDICATE_TYPE) {
-            Ok(verified) => {
+        match cosign::attested(envelope.as_bytes(), digest, PREDICATE_TYPE, key) {
+            Ok(predicate) => {
                 let metadata = &pipeline.metadata;
                 let text = |text: &Option<String>| text.clone().unwrap_or_default();
                 let (namespace, name) = (text(&metadata.namespace), text(&metadata.name));
-                statement::check_place(&verified.predicate, (&namespace, &name), environment)?;
-                statement::check_record(&verified.predicate, record)?;
-                return Ok(verified.predicate);
+                statement::check_place(&predicate, (&namespace, &name), environment)?;
+                statement::check_record(&predicate, record)?;
+                return Ok(predicate);
             }
             Err(error) => problem = error.to_string(),
         }

@@ -35,6 +35,7 @@ const MAX_MESSAGE: usize = 300;
 #[derive(Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct App<K> {
+    #[serde(deserialize_with = "metadata")]
     metadata: ObjectMeta,
     #[serde(default, deserialize_with = "spec")]
     spec: Arc<Spec>,
@@ -61,8 +62,11 @@ pub(crate) struct Spec {
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     observed_generation: Option<i64>,
+    /// The condition Ready alone.
+    #[serde(deserialize_with = "conditions")]
     conditions: Vec<Condition>,
-    /// Of a HelmRelease.
+    /// Of a HelmRelease: the newest.
+    #[serde(deserialize_with = "history")]
     history: Vec<Snapshot>,
     /// Of a source.
     artifact: Option<Artifact>,
@@ -301,6 +305,44 @@ fn spec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<Spec>, 
         path: text(&spec["path"]),
         reference: spec["ref"].clone(),
     }))
+}
+
+/// What says which object it is, and its labels.
+fn metadata<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    let ObjectMeta {
+        name,
+        namespace,
+        uid,
+        labels,
+        generation,
+        resource_version,
+        deletion_timestamp,
+        ..
+    } = ObjectMeta::deserialize(deserializer)?;
+    Ok(ObjectMeta {
+        name,
+        namespace,
+        uid,
+        labels,
+        generation,
+        resource_version,
+        deletion_timestamp,
+        ..ObjectMeta::default()
+    })
+}
+
+fn conditions<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Condition>, D::Error> {
+    let mut conditions = Option::<Vec<Condition>>::deserialize(deserializer)?.unwrap_or_default();
+    conditions.retain(|condition| condition.type_ == condition_types::READY);
+    conditions.shrink_to_fit();
+    Ok(conditions)
+}
+
+fn history<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Snapshot>, D::Error> {
+    let mut history = Option::<Vec<Snapshot>>::deserialize(deserializer)?.unwrap_or_default();
+    history.truncate(1);
+    history.shrink_to_fit();
+    Ok(history)
 }
 
 fn applications<'de, D: serde::Deserializer<'de>>(

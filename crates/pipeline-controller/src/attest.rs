@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 use promotion::decisions::Decisions;
 use promotion::statement::{self, PREDICATE_TYPE};
 use serde_json::Value;
-use signature::cosign::{Attestation, Authority, PublicKey, SigningKey, Witness};
+use signature::cosign::{self, PublicKey, SigningKey};
 
 use crate::context::Context;
 
@@ -92,22 +92,18 @@ pub(crate) async fn attested(
             "the Secret '{secret}' has no entry that ends in {PUBLIC}"
         ));
     }
-    let attestation = Attestation::Envelope {
-        json: envelope.as_bytes().to_vec(),
-        witness: Witness::default(),
-    };
     let verified = keys
         .iter()
-        .map(|key| Authority::Key(key).verify_attestation(&attestation, &release.digest, PREDICATE_TYPE));
+        .map(|key| cosign::attested(envelope.as_bytes(), &release.digest, PREDICATE_TYPE, key));
     // By the first key that signed it; else why the last one did not.
     let mut problem = String::new();
     for verified in verified {
         match verified {
-            Ok(verified) => {
+            Ok(predicate) => {
                 let place = (namespace.as_str(), name.as_str());
-                statement::check(&verified.predicate, place, environment)
+                statement::check(&predicate, place, environment)
                     .map_err(|why| format!("the attestation of {about}: {why}"))?;
-                return Ok(verified.predicate);
+                return Ok(predicate);
             }
             Err(error) => problem = error.to_string(),
         }

@@ -7,7 +7,24 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use x509_parser::pem::parse_x509_pem;
 
-use super::envelope::{STATEMENT, pre_authentication_encoding};
+use super::envelope::{Envelope, STATEMENT, pre_authentication_encoding};
+use super::{Error, PublicKey};
+
+/// Returns the predicate of a statement of this type about a digest (`sha256:…`), if the key's owner signed its envelope. It is
+/// [`Authority::verify_attestation`](super::Authority::verify_attestation) for keys alone, which needs nothing of Sigstore's installations.
+///
+/// # Errors
+/// When the envelope is none, or was not signed with this key, or says something else.
+pub fn attested(
+    envelope: &[u8],
+    digest: &str,
+    predicate_type: &str,
+    key: &PublicKey,
+) -> Result<Value, Error> {
+    let unreadable = |_| Error::Parse { what: "the envelope" };
+    let envelope: Envelope = serde_json::from_slice(envelope).map_err(unreadable)?;
+    envelope.open(digest, key)?.predicate(predicate_type)
+}
 
 /// A private key that cannot be used, or with which nothing could be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -102,7 +119,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    use super::super::{Attestation, Authority, Error, PublicKey, Witness};
+    use super::super::{Attestation, Authority, Witness};
     use super::*;
 
     const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -157,6 +174,10 @@ mod tests {
             };
             let attested = verified(&envelope, &public, "https://example.com/a/v1").unwrap();
             assert_eq!(attested.predicate["says"], "yes");
+            let alone = super::attested(envelope.as_bytes(), DIGEST, "https://example.com/a/v1", &public);
+            assert_eq!(alone.unwrap(), attested.predicate);
+            let other = super::attested(envelope.as_bytes(), DIGEST, "https://example.com/b/v1", &public);
+            assert!(matches!(other, Err(Error::PredicateType { .. })), "{other:?}");
             let other = openssl(
                 &["pkey", "-pubout"],
                 &openssl(&["genpkey", "-algorithm", "ed25519"], b""),
