@@ -9,6 +9,7 @@ mod download;
 mod grpc;
 mod ledger;
 mod lists;
+mod logs;
 mod matrix;
 mod mcp;
 mod monitoring;

@@ -300,6 +300,8 @@ test("the differences are shown in place", async () => {
   await page.locator("#events a.button").click();
   await page.waitForFunction(() => !document.querySelector("#events a.button"), null, { timeout: 20000 });
   assert.match(await page.locator("#events").innerText(), /Progressing|ReconciliationSucceeded/);
+  await page.locator("#logs a.button").click();
+  await page.locator("#logs", { hasText: "It has no Pods." }).waitFor({ timeout: 20000 });
   await page.done();
 });
 

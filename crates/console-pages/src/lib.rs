@@ -14,7 +14,7 @@
 //! | `chart_values` | fields for the values of a chart, by its schema |
 //! | `reasons` | what the reasons of conditions mean |
 //! | `search` | what is typed into the search field |
-//! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `outcomes`, `change`, `changes`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
+//! | `home`, `list`, `object`, `board`, `compared`, `values`, `events`, `logs`, `outcomes`, `change`, `changes`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
@@ -34,6 +34,7 @@ pub mod home;
 pub mod layout;
 pub mod link;
 pub mod list;
+pub mod logs;
 pub mod object;
 pub mod outcomes;
 pub mod profile;

@@ -104,6 +104,9 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         @if shown.is_asked_as_reader {
             (element::asked_for("events", texts.events, texts.show_events, &format!("{}/events", link::row(row))))
         }
+        @if shown.is_asked_as_reader && tree::has_inventory(row.kind) {
+            (element::asked_for("logs", texts.logs, texts.show_logs, &format!("{}/logs", link::row(row))))
+        }
         (conditions)
         section {
             h2 { (texts.commands) }

@@ -52,6 +52,16 @@ texts! {
     waiting_for_people: "Waiting for approval or held", "Wartet auf Freigabe oder zurückgehalten";
     images: "Images", "Images";
     notifications: "Notifications", "Meldungen";
+    logs: "Logs", "Protokolle";
+    show_logs: "Show logs", "Protokolle zeigen";
+    no_pods: "It has no Pods.", "Es hat keine Pods.";
+    no_lines: "The log is empty.", "Das Protokoll ist leer.";
+    container: "Container", "Container";
+    restarts: "Restarts", "Neustarts";
+    lines: "last lines", "letzte Zeilen";
+    lines_with: "Lines with", "Zeilen mit";
+    follow: "follow", "mitlesen";
+    before_restart: "before the restart", "vor dem Neustart";
     events: "Events", "Ereignisse";
     show_events: "Show Events", "Ereignisse zeigen";
     no_events: "There are no Events.", "Es gibt keine Ereignisse.";

@@ -8,6 +8,7 @@ pub(crate) mod deliveries;
 pub mod description;
 pub(crate) mod diff;
 mod download;
+mod logs;
 pub(crate) mod object;
 pub(crate) mod objects;
 mod running;
@@ -73,6 +74,10 @@ pub fn routes(console: Console) -> Router {
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/download",
             get(download::get),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/logs",
+            get(logs::get),
         )
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/trace",

@@ -12,6 +12,7 @@ mod api;
 mod ask;
 mod caller;
 mod changes;
+mod logs;
 mod mcp;
 mod metrics;
 mod pages;

@@ -72,6 +72,7 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/diff", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/events", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/values", get(page))
+        .route("/objects/{cluster}/{kind}/{namespace}/{name}/logs", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/edit", get(page))
         .route("/live", get(live::live))
         .route("/actions", post(acting::act))
@@ -159,6 +160,7 @@ async fn show(signed: &Signed, view: &View, asked: Asked) -> Result<Shown, Probl
         Place::Between(sides) => object::between(signed, view, &sides).await,
         Place::Events(named) => object::events(signed, view, named).await,
         Place::Values(named) => object::values(signed, view, named).await,
+        Place::Logs(named) => object::logs(signed, view, named).await,
         Place::Edit(named) => changes::edit(signed, view, named).await,
         Place::New(None) => changes::kinds(view),
         Place::New(Some((kind, cluster, chart))) => {

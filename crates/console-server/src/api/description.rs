@@ -9,7 +9,8 @@ use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
 use super::{
-    actions, changes, charts, clusters, deliveries, diff, download, object, objects, running, session, stream,
+    actions, changes, charts, clusters, deliveries, diff, download, logs, object, objects, running, session,
+    stream,
 };
 
 #[derive(OpenApi)]
@@ -41,6 +42,7 @@ use super::{
         changes::manifest,
         changes::change,
         download::get,
+        logs::get,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),
     security(("token" = [])),

@@ -83,11 +83,7 @@ pub async fn get(
         return Err(wrong(format!("reason: it is longer than {MAX_REASON} bytes")));
     }
     // It is recorded as something that they did: a link on another site does not do it for them.
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
-        let message = "another site had your browser ask for it: begin it from a page of the console";
-        return Err(Problem::new(StatusCode::FORBIDDEN, message));
-    }
+    refuse_other_sites(&headers)?;
     let sight = &signed.sight;
     if sight.console.actions == Mode::None {
         return Err(actions::disabled());
@@ -130,6 +126,16 @@ pub async fn get(
     answer(&subject, &object, pass_on(archive, room, record))
 }
 
+/// Refuses what another site had the caller's browser ask for.
+pub(super) fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+        let message = "another site had your browser ask for it: begin it from a page of the console";
+        return Err(Problem::new(StatusCode::FORBIDDEN, message));
+    }
+    Ok(())
+}
+
 fn answer(subject: &Subject, object: &Value, body: Body) -> Result<Response, Problem> {
     let name = file_name(subject, text(object, "/status/artifact/url"));
     let digest = text(object, "/status/artifact/digest");
@@ -160,17 +166,18 @@ fn file_name(subject: &Subject, url: &str) -> String {
     format!("{}-{}-{last}", subject.namespace, subject.name)
 }
 
-/// Room for a download, until it has ended.
-struct Room {
+/// Room for a download or a log, until it has ended.
+pub(super) struct Room {
     _own: Permit,
     _all: OwnedSemaphorePermit,
 }
 
 impl Room {
-    fn enter(sight: &Sight) -> Result<Self, Problem> {
+    pub(super) fn enter(sight: &Sight) -> Result<Self, Problem> {
         let busy = |message: &str| Problem::new(StatusCode::TOO_MANY_REQUESTS, message);
         let own = sight.console.downloads_of_one.begin(&sight.caller.username);
-        let own = own.ok_or_else(|| busy("you have other downloads under way; wait for them"))?;
+        let own =
+            own.ok_or_else(|| busy("you have other downloads or logs open; wait for them, or close them"))?;
         let all = sight.console.downloads.clone().try_acquire_owned();
         let all = all.map_err(|_| busy("others are downloading; try again"))?;
         Ok(Self { _own: own, _all: all })

@@ -124,6 +124,7 @@ impl Concern {
             | Place::Edit(_)
             | Place::New(_)
             | Place::Values(_)
+            | Place::Logs(_)
             | Place::Between(_)
             | Place::State(_)
             | Place::History(_)

@@ -11,11 +11,13 @@ use crate::api::actions::verbs_on;
 use crate::api::diff::{self, Sides};
 use crate::api::object::find;
 use crate::caller::Signed;
+use crate::logs::{self, Wanted};
 use crate::problem::Problem;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use console_pages::compared::{self, Between, Compared};
 use console_pages::events::{self as shown_events, Event};
+use console_pages::logs::{self as shown_logs, Tail};
 use console_pages::object::{self as shown, Object};
 use console_pages::values as shown_values;
 use console_pages::{Shown, View};
@@ -209,6 +211,38 @@ pub async fn events(signed: &Signed, view: &View, named: Named) -> Result<Shown,
         .collect();
     events.sort_by_key(|event| std::cmp::Reverse(event.last));
     Ok(shown_events::show(view, &row, &events))
+}
+
+/// Lines of the log that is shown beside the list of containers.
+const TAIL: i64 = 100;
+
+/// The Pods of what an object has applied, and the end of the log of the first: those that are not well come first.
+pub async fn logs(signed: &Signed, view: &View, named: Named) -> Result<Shown, Problem> {
+    let (key, object) = find(signed, Path(named)).await?;
+    let row = row(signed, &key)?;
+    let client = signed.sight.client_of_the_caller(&key.cluster)?;
+    let nodes = tree::grow(&signed.sight.of_cluster(&key.cluster), &object, false).await;
+    let pods = logs::pods(&client, &nodes).await?;
+    let first = logs::choose(&pods, "");
+    let tail = match first {
+        None => None,
+        Some((pod, container)) => {
+            let wanted = Wanted {
+                pod: (pod.namespace.clone(), pod.name.clone()),
+                container: container.name.clone(),
+                lines: TAIL,
+                ..Wanted::default()
+            };
+            let lines = tokio::time::timeout(PATIENCE, logs::tail(&client, &wanted)).await;
+            let lines = lines.unwrap_or_else(|_| Err("it took too long".to_owned()));
+            Some((pod.address(container), lines))
+        }
+    };
+    let tail = tail.as_ref().map(|(container, lines)| Tail {
+        container,
+        lines: lines.clone(),
+    });
+    Ok(shown_logs::show(view, &row, &pods, tail.as_ref()))
 }
 
 fn refused(error: &kube::Error) -> Problem {

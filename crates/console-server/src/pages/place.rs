@@ -38,6 +38,8 @@ pub enum Place {
     Events(Named),
     /// What an object is built with.
     Values(Named),
+    /// Logs of its Pods.
+    Logs(Named),
     /// The manifest of an object, to be changed.
     Edit(Named),
     /// Kinds of new objects, or the form for one, in a cluster, with a chart.
@@ -110,6 +112,9 @@ impl Place {
             }
             ["objects", cluster, kind, namespace, name, "values"] => {
                 Self::Values(named(cluster, kind, namespace, name))
+            }
+            ["objects", cluster, kind, namespace, name, "logs"] => {
+                Self::Logs(named(cluster, kind, namespace, name))
             }
             ["objects", cluster, kind, namespace, name, "edit"] => {
                 Self::Edit(named(cluster, kind, namespace, name))
