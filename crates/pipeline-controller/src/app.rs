@@ -95,6 +95,8 @@ struct Artifact {
 pub(crate) struct Facts {
     pub(crate) fields: Fields,
     pub(crate) health: Health,
+    /// Its labels.
+    pub(crate) labels: BTreeMap<String, String>,
     /// The Kustomization that its labels name.
     pub(crate) owner: Option<ObjectKey>,
     /// Kind and place of what it is made of.
@@ -145,6 +147,7 @@ impl<K: Resource<DynamicType = ()>> App<K> {
         Facts {
             fields: self.fields(),
             health: self.health(),
+            labels: self.labels().cloned().unwrap_or_default(),
             owner: self.owner(),
             source,
             artifact: self.revision().to_owned(),

@@ -1,15 +1,15 @@
 //! Applications that a pipeline selects by their labels.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::delivery::{AppKind, AppReference, Pipeline, PipelineStatus};
 use kube::Resource;
 use kube::core::{Selector, SelectorExt as _};
 
-use crate::app::App;
+use crate::app::{App, Facts};
 use crate::context::Context;
-use crate::observe::Owner;
+use crate::observe::{Owner, named};
 
 /// Applications that one pipeline may promote.
 const MAX_APPS: usize = 50;
@@ -65,11 +65,7 @@ async fn selected(pipeline: &Pipeline, context: &Context) -> Result<Vec<AppRefer
             let (kind, namespaces) = (app.kind.as_str(), namespaces.join(", "));
             return Err(format!("no {kind} in {namespaces} has the labels {selector}"));
         }
-        apps.extend(names.into_iter().map(|name| AppReference {
-            kind: app.kind,
-            name,
-            selector: None,
-        }));
+        apps.extend(names.into_iter().map(|name| AppReference { name, ..app.clone() }));
     }
     let mut seen = BTreeSet::new();
     apps.retain(|app| seen.insert((app.kind, app.name.clone())));
@@ -80,6 +76,14 @@ async fn selected(pipeline: &Pipeline, context: &Context) -> Result<Vec<AppRefer
         )),
         false => Ok(apps),
     }
+}
+
+/// Returns why an application of a later environment is not what the pipeline is about: it lacks the labels. Otherwise who may label
+/// something in a first environment could have anything of that name changed in the others.
+pub(crate) fn stranger(app: &AppReference, facts: &Facts) -> Option<String> {
+    let selector = Selector::try_from(app.selector.as_ref()?.of_kubernetes()).ok()?;
+    let is_meant = selector.matches(&facts.labels);
+    (!is_meant).then(|| format!("{} lacks the labels {selector}", named(app)))
 }
 
 fn names_of(kind: AppKind, namespace: &str, selector: &Selector, context: &Context) -> Vec<String> {
@@ -100,8 +104,8 @@ where
     K: Resource<DynamicType = ()> + 'static,
 {
     let apps = cache.store().state();
+    let none = BTreeMap::new();
     let apps = apps.iter().filter(|app| {
-        let none = std::collections::BTreeMap::new();
         app.meta().namespace.as_deref() == Some(namespace) && selector.matches(app.labels().unwrap_or(&none))
     });
     apps.filter_map(|app| app.meta().name.clone()).collect()

@@ -12,6 +12,7 @@ use promotion::observe::{Health, Seen};
 use promotion::values::values;
 
 use crate::app::Facts;
+use crate::apps;
 use crate::context::Context;
 use crate::remote::{Clusters, called};
 
@@ -128,6 +129,9 @@ async fn one(
         };
         let health = match &found {
             Err(problem) => Health::Unknown(problem.clone()),
+            Ok(Some(facts)) if let Some(problem) = apps::stranger(app, facts) => {
+                Health::Unknown(format!("{problem} in namespace {namespace}"))
+            }
             Ok(Some(facts)) => {
                 let carried = values(app, &facts.fields, &pipeline.spec.carry);
                 size += carried
