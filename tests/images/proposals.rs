@@ -236,8 +236,17 @@ fn a_pushed_image_becomes_a_pull_request_which_follows_it_until_it_is_merged() {
         let listed = scene.windlass(&["get", "imageupdateautomations"]).await?;
         ensure!(listed.contains("pull request 1"), "{listed}");
 
-        // Looking again changes nothing.
-        let before = shop.get("pulls/1").await?;
+        // Looking again changes nothing. Gitea itself looks for conflicts after a push, and notes it.
+        let settled = async {
+            loop {
+                let request = shop.get("pulls/1").await?;
+                if request["mergeable"] == true {
+                    return anyhow::Ok(request);
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await; // Gitea tells nobody
+            }
+        };
+        let before = tokio::time::timeout(std::time::Duration::from_secs(60), settled).await??;
         scene.look().await?;
         assert_eq!(shop.get("pulls/1").await?["updated_at"], before["updated_at"]);
 
