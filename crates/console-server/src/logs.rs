@@ -40,9 +40,9 @@ pub struct Wanted {
     pub lines: i64,
     /// Text that a line must have; empty for all.
     pub grep: String,
-    /// That of the container before it was restarted.
+    /// Whether it is the log of the container before its last restart.
     pub previous: bool,
-    /// Go on with what is written.
+    /// Whether to follow: new lines are read as they are written.
     pub follow: bool,
 }
 

@@ -257,13 +257,13 @@ impl FoundStatus {
 }
 
 impl GitHub<'_> {
-    /// Says that a commit is in an environment, or on its way there. The deployments of earlier commits become inactive.
+    /// Reports that a commit is in an environment, or on its way there. The deployments of earlier commits become inactive.
     pub async fn deploy(&self, deployment: Deployment<'_>) -> Result<(), Error> {
-        let deployed = self.tell_deployment(deployment).await;
-        deployed.map_err(|error| error.within("failed to tell the deployment"))
+        let deployed = self.report_deployment(deployment).await;
+        deployed.map_err(|error| error.within("failed to report the deployment"))
     }
 
-    async fn tell_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+    async fn report_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
         let Deployment {
             commit,
             environment,

@@ -211,13 +211,13 @@ impl<'a> GitLab<'a> {
 }
 
 impl GitLab<'_> {
-    /// Says that a commit is in an environment, or on its way there.
+    /// Reports that a commit is in an environment, or on its way there.
     pub async fn deploy(&self, deployment: Deployment<'_>) -> Result<(), Error> {
-        let deployed = self.tell_deployment(deployment).await;
-        deployed.map_err(|error| error.within("failed to tell the deployment"))
+        let deployed = self.report_deployment(deployment).await;
+        deployed.map_err(|error| error.within("failed to report the deployment"))
     }
 
-    async fn tell_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
+    async fn report_deployment(&self, deployment: Deployment<'_>) -> Result<(), Error> {
         let Deployment {
             commit, environment, ..
         } = deployment;

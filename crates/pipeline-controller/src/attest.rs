@@ -37,7 +37,7 @@ pub(crate) async fn sign(
     };
     for (environment, record) in &mut records {
         let mut releases = next.releases.iter();
-        // What is not known any more, nothing can be said of.
+        // Without its release there is no digest to sign.
         let Some(release) = releases.find(|release| release.number == record.release) else {
             continue;
         };

@@ -159,7 +159,7 @@ async fn follow(object: Arc<ChangeRequest>, context: &Context) -> Result<Outcome
     next.observed_generation = Some(generation);
     let (ready, mut said, mut outcome) = concluded(&object, stood, &mut next, now, context);
     conditions::remove(&mut next.conditions, condition_types::RECONCILING);
-    // One that goes on failing the same way is told of once.
+    // A failure that stays the same is reported once.
     let known = conditions::get(&status.conditions, condition_types::READY);
     if known.is_some_and(|known| (&known.reason, &known.message) == (&ready.reason, &ready.message)) {
         said = said.filter(|said| said.severity != Severity::Error);

@@ -120,7 +120,7 @@ impl Proposed for Request {
             None => String::new(),
         };
         if let Some(reason) = &self.reason {
-            // In a fence, nothing in it is Markdown, and nobody is mentioned.
+            // Inside a fence, text is not Markdown, and mentions no one.
             text.push_str(&format!(
                 "```text\n{}\n```\n\n",
                 reason.trim().replace("```", "'''")
