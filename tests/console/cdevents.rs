@@ -28,14 +28,12 @@ async fn history(scene: &Scene, name: &str, entries: Value) -> Result<()> {
         .await
 }
 
-/// The types of what was told of the story's objects, in their order. Each is told at least once: one that is sent again has its ID.
+/// The types of what was told of the story's objects, in their order.
 fn told(scene: &Scene, sink: &MessageSink) -> Vec<String> {
     let environment = format!("local/{}", scene.namespace);
     let calls = sink.said_to("events").into_iter();
     let of_story = calls.filter(|call| call.json["subject"]["content"]["environment"]["id"] == environment);
-    let mut seen = std::collections::BTreeSet::new();
-    let first = of_story.filter(|call| seen.insert(call.json["context"]["id"].to_string()));
-    first.map(|call| kind(&call)).collect()
+    of_story.map(|call| kind(&call)).collect()
 }
 
 fn kind(call: &Call) -> String {

@@ -228,8 +228,9 @@ impl Ledger {
                 Change::Insert(row) if room > 0 => {
                     room -= 1;
                     added += 1;
-                    insert(&mut transaction, &row, (object, scope), now).await?;
-                    if self.announces {
+                    let is_new = insert(&mut transaction, &row, (object, scope), now).await?;
+                    // A row that was there has been announced.
+                    if self.announces && is_new {
                         Self::announce(&mut transaction, &row, &before, now).await?;
                         before.insert(0, *row);
                     }
@@ -506,13 +507,14 @@ async fn recent(connection: &mut sqlx::AnyConnection, object: i64) -> sqlx::Resu
     rows.fetch_all(connection).await?.iter().map(delivery).collect()
 }
 
+/// Adds a row. Returns whether it was not there.
 async fn insert(
     connection: &mut sqlx::AnyConnection,
     row: &Delivery,
     (object, scope): (i64, i64),
     now: Timestamp,
-) -> sqlx::Result<()> {
-    sqlx::query(
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
         "INSERT INTO deliveries (id, object, scope, recorded, cluster, kind, namespace, name, outcome, reason, message, \
          trigger_word, source, revision, origin, digest, began, ended, last, attempts, changes, causes, labels, \
          commit_name, built, applied, attestation) \
@@ -548,8 +550,8 @@ async fn insert(
     .bind(row.applied.map(Timestamp::as_millisecond))
     .bind(&row.attestation)
     .execute(connection)
-    .await
-    .map(drop)
+    .await?;
+    Ok(done.rows_affected() > 0)
 }
 
 /// Notes that there are rows of a scope: cluster, kind and namespace.
