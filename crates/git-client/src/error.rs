@@ -69,6 +69,11 @@ pub enum Error {
         /// The branch.
         branch: String,
     },
+    /// Where branches part is found out from their commits alone.
+    #[error(
+        "the server sends commits only together with their content: it must support Git's protocol 2 with filters"
+    )]
+    Unfiltered,
     /// The server cannot be talked to, or refuses.
     #[error("{}", refusal(.0))]
     Request(#[source] http::Error),

@@ -1,8 +1,12 @@
-//! Finds out whether a branch leads to a commit, for a commit that is pinned together with a branch.
+//! What leads to what: whether a branch leads to a commit that is pinned together with it, and where a branch left another one.
 //!
-//! In: the commit, which the server is known to have, and the head of the branch. The server is asked for the commits that
+//! Of the former, in: the commit, which the server is known to have, and the head of the branch. The server is asked for the commits that
 //! lead to the head and not to the commit, without their content: the branch leads to the commit exactly if it is a parent
-//! of one of these. A server that cannot leave content out is asked for the whole branch, as Flux asks all servers.
+//! of one of these. Of the latter, the server is asked for the commits that lead to one head and not to the other: those that they
+//! continue lead to both. A server that cannot leave content out is asked for the whole branch, as Flux asks all servers.
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use git_pack::Kind;
 use gix::ObjectId;
@@ -41,6 +45,68 @@ pub(super) fn check(
             branch: branch.to_owned(),
         })
     }
+}
+
+/// Merges of one branch into the other make for several; more than these are not looked at.
+const MAX_CANDIDATES: usize = 16;
+
+/// Finds the newest commit that leads to both.
+pub(super) fn merge_base(
+    request: &Request,
+    head: ObjectId,
+    base: ObjectId,
+) -> Result<Option<ObjectId>, Error> {
+    if head == base {
+        return Ok(Some(base));
+    }
+    let directory = tempfile::Builder::new()
+        .prefix("git-history-")
+        .tempdir_in(&request.directory)
+        .map_err(Error::MakeDirectory)?;
+    let Some(continued) = only_in(request, head, base, directory.path())? else {
+        return Ok(Some(head)); // all of it is part of the other one
+    };
+    let mut candidates: Vec<ObjectId> = continued.into_iter().take(MAX_CANDIDATES).collect();
+    let mut newest = candidates.pop();
+    for candidate in candidates {
+        let Some(known) = newest else { break };
+        // One leads to the other, or they are of two branches: then either will do.
+        if only_in(request, candidate, known, directory.path())?.is_some() {
+            newest = Some(candidate);
+        }
+    }
+    Ok(newest)
+}
+
+/// The commits that are continued by those which lead to one head and not to the other; None if there are none of these.
+fn only_in(
+    request: &Request,
+    head: ObjectId,
+    other: ObjectId,
+    directory: &Path,
+) -> Result<Option<BTreeSet<ObjectId>>, Error> {
+    let mut session = Session::open(request)?;
+    if !session.is_partial() {
+        return Err(Error::Unfiltered);
+    }
+    let received = session.receive_history(head, other, directory, &request.packs)?;
+    let Some(pack) = received else { return Ok(None) };
+    let continued = continued(&pack).map_err(pack::Error::from)?;
+    Ok(continued)
+}
+
+fn continued(pack: &git_pack::Pack) -> Result<Option<BTreeSet<ObjectId>>, git_pack::Error> {
+    let (mut parents, mut is_empty) = (BTreeSet::new(), true);
+    let mut buffer = Vec::new();
+    for name in pack.names() {
+        if pack.read(name, MAX_META_BYTES, &mut buffer)? != Some(Kind::Commit) {
+            continue;
+        }
+        is_empty = false;
+        parents.extend(CommitRefIter::from_bytes(&buffer, SHA1).parent_ids());
+    }
+    parents.retain(|parent| !pack.contains(parent));
+    Ok((!is_empty).then_some(parents))
 }
 
 /// Returns whether the commit is among those received, or the parent of one.

@@ -59,18 +59,34 @@ pub struct Checkout {
 
 /// Fetches on a blocking thread, which is stopped when the deadline passes or the caller stops waiting.
 pub async fn fetch(request: Request) -> Result<Outcome, Error> {
+    on_a_thread(request, fetch_blocking).await
+}
+
+/// Finds the commit at which a branch left another one: the newest that leads to both heads. None if they have nothing in common.
+///
+/// # Errors
+/// When the server does not tell, or cannot leave out the content of commits.
+pub async fn merge_base(request: Request, head: ObjectId, base: ObjectId) -> Result<Option<ObjectId>, Error> {
+    on_a_thread(request, move |request| history::merge_base(request, head, base)).await
+}
+
+/// Works on a blocking thread, which is stopped when the deadline passes or the caller stops waiting.
+async fn on_a_thread<T: Send + 'static>(
+    request: Request,
+    work: impl FnOnce(&Request) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let (stop, deadline) = (request.stop.clone(), request.deadline);
     let waiting = stop.when_dropped();
-    let mut fetching = {
+    let mut working = {
         let received = Received::here();
-        let fetch = move || fetch_blocking(&request);
-        tokio::task::spawn_blocking(move || received.within(fetch))
+        let work = move || work(&request);
+        tokio::task::spawn_blocking(move || received.within(work))
     };
     let result = tokio::select! {
-        result = &mut fetching => result,
+        result = &mut working => result,
         () = tokio::time::sleep_until(deadline) => {
             stop.now();
-            fetching.await
+            working.await
         }
     };
     waiting.disarm();

@@ -43,6 +43,16 @@ pub async fn fetch(
     wanted: Wanted,
     workshop: &Workshop,
 ) -> Result<(Outcome, Stop), Error> {
+    let (request, stop) = request(remotes, timeout, wanted, workshop)?;
+    Ok((git_client::fetch(request).await?, stop))
+}
+
+fn request(
+    remotes: &Remotes,
+    timeout: Duration,
+    wanted: Wanted,
+    workshop: &Workshop,
+) -> Result<(git_client::Request, Stop), Error> {
     let stop = Stop::default();
     let request = git_client::Request {
         remote: remotes.main()?,
@@ -59,7 +69,31 @@ pub async fn fetch(
         deadline: Instant::now() + timeout,
         stop: stop.clone(),
     };
-    Ok((git_client::fetch(request).await?, stop))
+    Ok((request, stop))
+}
+
+/// Finds the commit at which a branch left another one; None if they have nothing in common.
+///
+/// # Errors
+/// When the repository cannot be reached in time, or cannot leave out the content of commits.
+pub async fn merge_base(
+    remotes: &Remotes,
+    timeout: Duration,
+    (head, base): (git_client::ObjectId, git_client::ObjectId),
+    workshop: &Workshop,
+) -> Result<Option<git_client::ObjectId>, Error> {
+    let reference = Reference::Commit {
+        id: head.to_string(),
+        known_as: None,
+    };
+    let wanted = Wanted {
+        reference,
+        sparse: None,
+        unless_revision: None,
+        over: None,
+    };
+    let (request, _) = request(remotes, timeout, wanted, workshop)?;
+    Ok(git_client::merge_base(request, head, base).await?)
 }
 
 /// Why nothing was fetched.

@@ -344,3 +344,51 @@ async fn a_pinned_commit_must_be_on_its_branch_over_ssh_too() {
         assert_eq!(refused, ["other"], "{configuration:?}");
     }
 }
+
+#[tokio::test]
+async fn branches_part_where_git_says() {
+    let peer = Peer::start().await;
+    for key in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
+        peer.repository.git(&["config", key, "true"]).unwrap();
+    }
+    let commits = history(&peer.repository);
+    let id = |name: &str| {
+        let (_, commit) = commits.iter().find(|(known, _)| *known == name).unwrap();
+        ObjectId::from_hex(commit.as_bytes()).unwrap()
+    };
+    // A branch into which the main branch was merged, and one with nothing in common.
+    let tree = peer.repository.git(&["rev-parse", "main^{tree}"]).unwrap();
+    let make = |parents: &[&str]| {
+        let mut command = vec!["commit-tree", "-m", "made"];
+        for parent in parents {
+            command.extend(["-p", parent]);
+        }
+        command.push(tree.trim());
+        ObjectId::from_hex(peer.repository.git(&command).unwrap().trim().as_bytes()).unwrap()
+    };
+    let (other, second) = (id("other").to_string(), id("second").to_string());
+    let merged = make(&[&other, &second]);
+    let apart = make(&[]);
+    for (name, commit) in [("merged", merged), ("apart", apart)] {
+        let reference = format!("refs/heads/{name}");
+        peer.repository
+            .git(&["update-ref", &reference, &commit.to_string()])
+            .unwrap();
+    }
+    for (head, base, expected) in [
+        (id("other"), id("head"), Some(id("first"))),
+        (id("side"), id("head"), Some(id("side"))),
+        (id("head"), id("second"), Some(id("second"))),
+        (id("head"), id("head"), Some(id("head"))),
+        (merged, id("head"), Some(id("second"))),
+        (apart, id("head"), None),
+    ] {
+        let found = merge_base(peer.request(MAIN, None), head, base).await.unwrap();
+        assert_eq!(found, expected, "{head} {base}");
+    }
+    peer.repository
+        .git(&["config", "uploadpack.allowFilter", "false"])
+        .unwrap();
+    let refused = merge_base(peer.request(MAIN, None), id("other"), id("head")).await;
+    assert!(matches!(refused, Err(Error::Unfiltered)));
+}
