@@ -8,11 +8,13 @@ use crate::azure_devops::{self, AzureDevOps};
 use crate::bitbucket::{self, Bitbucket};
 use crate::bitbucket_server::BitbucketServer;
 use crate::check::{Check, Status};
-use crate::error::Error;
+use crate::comment::{self, Comment, Mine};
+use crate::error::{Error, Retry};
 use crate::exchange::Exchange;
 use crate::gitea::Gitea;
 use crate::github::GitHub;
 use crate::gitlab::GitLab;
+use crate::incoming::Incoming;
 use crate::log::Commit;
 use crate::pull_request::{Draft, Merge, Method, PullRequest};
 
@@ -110,6 +112,68 @@ impl<'a> Forge<'a> {
         found.map_err(|error| error.within("failed to list pull requests"))
     }
 
+    /// All open pull requests to a branch, those from forks included.
+    ///
+    /// # Errors
+    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    pub async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+        let found = match &self.0 {
+            Repository::GitHub(at) => at.incoming(base).await,
+            Repository::GitLab(at) => at.incoming(base).await,
+            Repository::Gitea(at) => at.incoming(base).await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
+                Err(elsewhere())
+            }
+        };
+        found.map_err(|error| error.within("failed to list pull requests"))
+    }
+
+    /// The reference by which the head of a pull request is fetched from the repository that it is for, forks included.
+    pub fn head_reference(&self, number: u64) -> String {
+        match &self.0 {
+            Repository::GitLab(_) => format!("refs/merge-requests/{number}/head"),
+            Repository::BitbucketServer(_) => format!("refs/pull-requests/{number}/from"),
+            _ => format!("refs/pull/{number}/head"),
+        }
+    }
+
+    /// Adds a comment that begins with a marker, or changes the one of the token's owner that is there. Returns its number.
+    ///
+    /// # Errors
+    /// At Bitbucket and Azure DevOps, where comments are not kept up to date.
+    pub async fn keep_comment(
+        &self,
+        number: u64,
+        comment: Comment<'_>,
+        known: Option<u64>,
+    ) -> Result<Option<u64>, Error> {
+        let text = number.to_string();
+        let kept = match &self.0 {
+            Repository::GitHub(at) => {
+                let mine = async {
+                    match comment::me(&at.api).await {
+                        // The token of an App may not ask who it is.
+                        Err(error) if error.retry == Retry::Never => Ok(Mine::Robots),
+                        me => me.map(Mine::Named),
+                    }
+                };
+                comment.put(&at.api, &at.comments(&text)?, known, mine).await
+            }
+            Repository::GitLab(at) => {
+                let mine = async { comment::me(&at.api).await.map(Mine::Named) };
+                comment.put(&at.api, &at.comments(&text), known, mine).await
+            }
+            Repository::Gitea(at) => {
+                let mine = async { comment::me(&at.api).await.map(Mine::Named) };
+                comment.put(&at.api, &at.comments(&text)?, known, mine).await
+            }
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
+                Err(elsewhere())
+            }
+        };
+        kept.map_err(|error| error.within(&format!("failed to comment on pull request {number}")))
+    }
+
     /// Opens a pull request.
     pub async fn open(&self, draft: Draft<'_>) -> Result<PullRequest, Error> {
         let opened = each!(self, at => at.open(draft).await);
@@ -190,4 +254,8 @@ impl<'a> Forge<'a> {
         };
         set.map_err(|error| error.within("failed to set the status of the commit"))
     }
+}
+
+fn elsewhere() -> Error {
+    Error::invalid("pull requests are previewed at GitHub, GitLab and Gitea only")
 }

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::address::Repository;
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
+use crate::comment::Places;
 use crate::error::Error;
 use crate::exchange::Exchange;
+use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
@@ -40,6 +42,14 @@ struct Found {
     head: Option<Branch>,
     base: Option<Branch>,
     created_at: Option<String>,
+    user: Option<Person>,
+    #[serde(default)]
+    labels: Option<Vec<Label>>,
+}
+
+#[derive(Deserialize)]
+struct Person {
+    login: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -93,17 +103,32 @@ impl<'a> Gitea<'a> {
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {
         let mut found = self.list("open", base, "oldest", MAX_PAGES).await?;
         found.extend(self.list("closed", base, "recentclose", 1).await?);
-        found.retain(|request| request.head == head && request.base == base);
-        Ok(found)
+        let own = found.into_iter().filter_map(Found::own);
+        Ok(own
+            .filter(|request| request.head == head && request.base == base)
+            .collect())
     }
 
-    async fn list(
-        &self,
-        state: &str,
-        base: &str,
-        sort: &str,
-        pages: usize,
-    ) -> Result<Vec<PullRequest>, Error> {
+    /// All open pull requests to `base`.
+    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+        let found = self.list("open", base, "oldest", MAX_PAGES).await?;
+        let all = found.into_iter().filter_map(Found::incoming);
+        Ok(all.filter(|incoming| incoming.request.base == base).collect())
+    }
+
+    /// Where the comments of a pull request are.
+    pub fn comments<'b>(&'b self, number: &'b str) -> Result<Places<'b>, Error> {
+        Ok(Places {
+            all: self.path(&["issues", number, "comments"])?,
+            each: self.path(&["issues", "comments"])?,
+            change: Verb::PATCH,
+            query: &[],
+            // Gitea gives all comments at once, whatever page it is asked for.
+            is_paged: false,
+        })
+    }
+
+    async fn list(&self, state: &str, base: &str, sort: &str, pages: usize) -> Result<Vec<Found>, Error> {
         let path = self.path(&["pulls"])?;
         let limit = PAGE.to_string();
         let mut all = Vec::new();
@@ -118,7 +143,7 @@ impl<'a> Gitea<'a> {
             ];
             let found: Vec<Found> = self.api.get(&path, &query).await?;
             let is_last = found.len() < PAGE;
-            all.extend(found.into_iter().filter_map(Found::own));
+            all.extend(found);
             if is_last {
                 break;
             }
@@ -276,10 +301,26 @@ impl FoundStatus {
 impl Found {
     /// Returns None for one from another repository: its branch is not the branch of that name here.
     fn own(self) -> Option<PullRequest> {
+        (!self.is_fork()).then(|| self.request()).flatten()
+    }
+
+    fn is_fork(&self) -> bool {
+        let id = |branch: &Option<Branch>| branch.as_ref().and_then(|branch| branch.repo_id);
+        id(&self.head).is_none() || id(&self.head) != id(&self.base)
+    }
+
+    fn incoming(mut self) -> Option<Incoming> {
+        let labels = self.labels.take().unwrap_or_default();
+        Some(Incoming {
+            is_fork: self.is_fork(),
+            author: self.user.take().and_then(|user| user.login).unwrap_or_default(),
+            labels: labels.into_iter().map(|label| label.name).collect(),
+            request: self.request()?,
+        })
+    }
+
+    fn request(self) -> Option<PullRequest> {
         let (head, base) = (self.head?, self.base?);
-        if head.repo_id? != base.repo_id? {
-            return None;
-        }
         Some(PullRequest {
             number: self.number,
             url: page(self.html_url),

@@ -9,16 +9,20 @@ use url::Url;
 use crate::address::Repository;
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
+use crate::comment::Places;
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// As many as GitHub gives at once.
 const PAGE_SIZE: usize = 100;
 const PAGE: (&str, &str) = ("per_page", "100");
+/// Pages of open pull requests that are looked through.
+const MAX_PAGES: usize = 5;
 /// A commit has a status for each object and Provider.
 const MAX_STATUS_PAGES: usize = 3;
 
@@ -41,6 +45,19 @@ struct Found {
     head: Option<Branch>,
     base: Option<Branch>,
     created_at: Option<String>,
+    user: Option<Person>,
+    #[serde(default)]
+    labels: Vec<Label>,
+}
+
+#[derive(Deserialize)]
+struct Person {
+    login: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -129,6 +146,42 @@ impl<'a> GitHub<'a> {
         Ok(own
             .filter(|request| request.head == head && request.base == base)
             .collect())
+    }
+
+    /// All open pull requests to `base`, the oldest first.
+    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+        let path = self.path(&["pulls"])?;
+        let mut all = Vec::new();
+        for number in 1..=MAX_PAGES {
+            let number = number.to_string();
+            let query = [
+                ("state", "open"),
+                ("base", base),
+                ("sort", "created"),
+                ("direction", "asc"),
+                PAGE,
+                ("page", number.as_str()),
+            ];
+            let found: Vec<Found> = self.api.get(&path, &query).await?;
+            let is_last = found.len() < PAGE_SIZE;
+            all.extend(found.into_iter().filter_map(Found::incoming));
+            if is_last {
+                break;
+            }
+        }
+        all.retain(|incoming| incoming.request.base == base);
+        Ok(all)
+    }
+
+    /// Where the comments of a pull request are.
+    pub fn comments<'b>(&'b self, number: &'b str) -> Result<Places<'b>, Error> {
+        Ok(Places {
+            all: self.path(&["issues", number, "comments"])?,
+            each: self.path(&["issues", "comments"])?,
+            change: Verb::PATCH,
+            query: &[],
+            is_paged: true,
+        })
     }
 
     pub(crate) async fn open(&self, draft: Draft<'_>) -> Result<PullRequest, Error> {
@@ -309,10 +362,26 @@ impl GitHub<'_> {
 impl Found {
     /// Returns None for one from a fork: its branch is not the branch of that name here.
     fn own(self) -> Option<PullRequest> {
+        (!self.is_fork()).then(|| self.request()).flatten()
+    }
+
+    fn is_fork(&self) -> bool {
+        let id = |branch: &Option<Branch>| branch.as_ref()?.repo.as_ref()?.id;
+        id(&self.head).is_none() || id(&self.head) != id(&self.base)
+    }
+
+    fn incoming(mut self) -> Option<Incoming> {
+        let labels = std::mem::take(&mut self.labels);
+        Some(Incoming {
+            is_fork: self.is_fork(),
+            author: self.user.take().and_then(|user| user.login).unwrap_or_default(),
+            labels: labels.into_iter().map(|label| label.name).collect(),
+            request: self.request()?,
+        })
+    }
+
+    fn request(self) -> Option<PullRequest> {
         let (head, base) = (self.head?, self.base?);
-        if head.repo?.id? != base.repo?.id? {
-            return None;
-        }
         Some(PullRequest {
             number: self.number,
             url: page(self.html_url),

@@ -7,15 +7,20 @@ use serde_json::{Value, json};
 use crate::address::Repository;
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
+use crate::comment::Places;
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// As many as GitLab gives at once.
+const PAGE_SIZE: usize = 100;
 const PAGE: (&str, &str) = ("per_page", "100");
+/// Pages of open merge requests that are looked through.
+const MAX_PAGES: usize = 5;
 
 /// A project at GitLab, by its path or its number.
 pub struct GitLab<'a> {
@@ -38,6 +43,14 @@ struct Found {
     target_project_id: Option<u64>,
     sha: Option<String>,
     created_at: Option<String>,
+    author: Option<Author>,
+    #[serde(default)]
+    labels: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    username: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +113,42 @@ impl<'a> GitLab<'a> {
         Ok(own
             .filter(|request| request.head == head && request.base == base)
             .collect())
+    }
+
+    /// All open merge requests to `base`, the oldest first.
+    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+        let mut all = Vec::new();
+        for number in 1..=MAX_PAGES {
+            let number = number.to_string();
+            let query = [
+                ("target_branch", base),
+                ("state", "opened"),
+                ("order_by", "created_at"),
+                ("sort", "asc"),
+                PAGE,
+                ("page", number.as_str()),
+            ];
+            let found: Vec<Found> = self.api.get(&self.path(&["merge_requests"]), &query).await?;
+            let is_last = found.len() < PAGE_SIZE;
+            all.extend(found.into_iter().filter_map(Found::incoming));
+            if is_last {
+                break;
+            }
+        }
+        all.retain(|incoming| incoming.request.base == base);
+        Ok(all)
+    }
+
+    /// Where the notes of a merge request are.
+    pub fn comments<'b>(&'b self, number: &'b str) -> Places<'b> {
+        let notes = self.path(&["merge_requests", number, "notes"]);
+        Places {
+            all: notes.clone(),
+            each: notes,
+            change: Verb::PUT,
+            query: &[("sort", "asc"), ("order_by", "created_at")],
+            is_paged: true,
+        }
     }
 
     pub(crate) async fn open(&self, draft: Draft<'_>) -> Result<PullRequest, Error> {
@@ -283,9 +332,28 @@ impl FoundStatus {
 impl Found {
     /// Returns None for one from a fork: its branch is not the branch of that name here.
     fn own(self) -> Option<PullRequest> {
-        if self.source_project_id? != self.target_project_id? {
-            return None;
-        }
+        (!self.is_fork()).then(|| self.request()).flatten()
+    }
+
+    fn is_fork(&self) -> bool {
+        self.source_project_id.is_none() || self.source_project_id != self.target_project_id
+    }
+
+    fn incoming(mut self) -> Option<Incoming> {
+        let labels = std::mem::take(&mut self.labels);
+        Some(Incoming {
+            is_fork: self.is_fork(),
+            author: self
+                .author
+                .take()
+                .and_then(|author| author.username)
+                .unwrap_or_default(),
+            labels,
+            request: self.request()?,
+        })
+    }
+
+    fn request(self) -> Option<PullRequest> {
         Some(PullRequest {
             number: self.iid,
             url: page(self.web_url),

@@ -1,11 +1,9 @@
 //! `giteapullrequestcomment`: one comment on a pull request.
 
-use http::Method;
-
 use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
-use crate::git::comment::{self, Comment, Places};
+use crate::git::comment::{self, Comment};
 use crate::notification::{Notification, Sent};
 
 /// Makes the comment, or changes it.
@@ -16,15 +14,10 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         .api
         .about(comment.missing("pull request", &gitea.repository.id));
     let number = comment.number.to_string();
-    let places = Places {
-        all: gitea.path(&["issues", &number, "comments"])?,
-        each: gitea.path(&["issues", "comments"])?,
-        change: Method::PATCH,
-        query: &[],
-        // Gitea gives all comments at once, whatever page it is asked for.
-        is_paged: false,
-    };
+    let places = gitea.comments(&number)?;
     comment
-        .put(&gitea.api, &places, notification, comment::me(&gitea.api))
+        .put(&gitea.api, &places, notification, async {
+            Ok(forge::comment::me(&gitea.api).await?)
+        })
         .await
 }

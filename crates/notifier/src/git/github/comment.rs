@@ -1,11 +1,9 @@
 //! `githubpullrequestcomment`: one comment on a pull request.
 
-use http::Method;
-
 use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
-use crate::git::comment::{self, Comment, Places};
+use crate::git::comment::{self, Comment};
 use crate::identity;
 use crate::notification::{Notification, Sent};
 
@@ -17,18 +15,12 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         .api
         .about(comment.missing("pull request", &github.repository.id));
     let number = comment.number.to_string();
-    let places = Places {
-        all: github.path(&["issues", &number, "comments"])?,
-        each: github.path(&["issues", "comments"])?,
-        change: Method::PATCH,
-        query: &[],
-        is_paged: true,
-    };
+    let places = github.comments(&number)?;
     let me = async {
         match &app {
             // The App's comments are by a robot of its name.
             Some(app) => Ok(format!("{}[bot]", identity::github_slug(http, app).await?)),
-            None => comment::me(&github.api).await,
+            None => Ok(forge::comment::me(&github.api).await?),
         }
     };
     comment.put(&github.api, &places, notification, me).await
