@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use api::helm::{ChartTemplate, HelmRelease};
 use api::meta::HELM_GROUP;
-use api::source::{ChartVerification, HelmChart, HelmChartSpec, LocalHelmChartSourceReference};
+use api::source::{HelmChart, HelmChartSpec};
 use controller_kit::ObjectKey;
 use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
@@ -35,31 +35,12 @@ fn namespace(object: &HelmRelease, template: &ChartTemplate) -> String {
 /// The HelmChart that an object's spec describes.
 pub fn desired(object: &HelmRelease) -> Option<HelmChart> {
     let template = object.spec.chart.as_ref()?;
-    let spec = &template.spec;
     let mut metadata = template.metadata.clone().unwrap_or_default();
     // The HelmChart may be in another namespace, where ours are for its owner to set.
     metadata.annotations.retain(|key, _| !key.starts_with(OWN_PREFIX));
     let mut labels = metadata.labels;
     labels.extend(owner_labels(object));
-    let chart = HelmChartSpec {
-        chart: spec.chart.clone(),
-        version: spec.version.clone(),
-        source_ref: LocalHelmChartSourceReference {
-            api_version: None,
-            kind: spec.source_ref.kind,
-            name: spec.source_ref.name.clone(),
-        },
-        interval: spec.interval.unwrap_or(object.spec.interval),
-        reconcile_strategy: spec.reconcile_strategy,
-        values_files: spec.values_files.clone(),
-        ignore_missing_values_files: spec.ignore_missing_values_files,
-        verification: spec.verification.as_ref().map(|verification| ChartVerification {
-            provider: verification.provider,
-            secret_ref: verification.secret_ref.clone(),
-            ..ChartVerification::default()
-        }),
-        ..HelmChartSpec::default()
-    };
+    let chart = flux_spec::release::chart_spec(object)?;
     Some(HelmChart {
         metadata: ObjectMeta {
             name: Some(name(object)),
