@@ -449,8 +449,9 @@ fn what_is_encrypted_is_compared_by_who_has_the_keys_and_named_by_others() {
         api.delete("keys", &kube::api::DeleteParams::default()).await?;
         let said = windlass.run(&words, 1).await?;
         ensure!(
-            said.contains("not compared: encrypted with SOPS, and cannot be decrypted here: ")
-                && said.contains(&format!("the Secret {ns}/keys is not there"))
+            said.contains(
+                "not compared (deploy/secret.yaml:1): encrypted with SOPS, and cannot be decrypted here: "
+            ) && said.contains(&format!("the Secret {ns}/keys is not there"))
                 && said.contains("\n1 changed, 1 not compared\n")
                 && !said.contains("pruned"),
             "{said}"

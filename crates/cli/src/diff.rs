@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use delivery_diff::{Reader, Subject, Summary, World, source_of};
-use delivery_graph::{kind, object};
+use delivery_graph::kind;
 use serde_json::Value;
 
 use crate::cluster::output::Colours;
@@ -210,29 +210,7 @@ async fn beginnings(
         let message = "no Kustomization or HelmRelease here is made of what the checkout stands for";
         return Err(Failure::NotReady(message.to_owned()));
     }
-    Ok((sources, parents_first(roots)))
-}
-
-/// Sorts parents before the objects that they apply, since a child is compared as its parent would have it.
-fn parents_first(roots: Vec<Value>) -> Vec<Value> {
-    let ids: Vec<_> = roots.iter().map(object::id).collect();
-    let is_child = |object: &Value| {
-        let label = |name: &str| {
-            let labels = object.pointer("/metadata/labels");
-            let found =
-                labels.and_then(|labels| labels.get(format!("{}/{name}", api::meta::KUSTOMIZE_GROUP)));
-            found.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let (namespace, name) = (label("namespace"), label("name"));
-        let own = object::id(object);
-        let mut parents = ids.iter();
-        parents.any(|id| {
-            *id != own && id.kind == "Kustomization" && id.name == name && id.namespace == namespace
-        })
-    };
-    let (children, mut first): (Vec<_>, Vec<_>) = roots.iter().cloned().partition(is_child);
-    first.extend(children);
-    first
+    Ok((sources, delivery_diff::parents_first(roots)))
 }
 
 fn with_folder(flags: &Flags, checkout: &Checkout, roots: Vec<Value>) -> Result<Vec<Subject>, Failure> {
@@ -248,7 +226,6 @@ fn with_folder(flags: &Flags, checkout: &Checkout, roots: Vec<Value>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_chart_is_given_for_one_release() {
@@ -257,24 +234,5 @@ mod tests {
         for wrong in ["web=./web", "shop/web", "shop/web=", "a/b/c=x"] {
             assert!(chart_of(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn who_applies_comes_before_who_is_applied() {
-        let object = |name: &str, parent: &str| {
-            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-                "metadata": {"name": name, "namespace": "flux-system", "labels": {
-                    "kustomize.toolkit.fluxcd.io/name": parent,
-                    "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}})
-        };
-        // A Kustomization may apply itself.
-        let roots = vec![
-            object("app", "root"),
-            object("root", "root"),
-            object("other", "gone"),
-        ];
-        let sorted = parents_first(roots);
-        let names: Vec<_> = sorted.iter().map(object::name).collect();
-        assert_eq!(names, ["root", "other", "app"]);
     }
 }

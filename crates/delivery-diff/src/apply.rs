@@ -10,6 +10,7 @@ use kube_apply::{
 use manifest::{Object, ObjectId};
 use serde_json::Value;
 
+use crate::built::Closed;
 use crate::report::{Action, Entry};
 use crate::subject::{Compared, Subject, is_deliverer};
 use crate::world::World;
@@ -117,11 +118,7 @@ fn foreseen(
 }
 
 /// Objects that were applied and are not any more.
-pub(crate) fn stale(
-    compared: &Compared,
-    old: &Inventory,
-    closed: &[(ObjectId, String)],
-) -> Vec<(ObjectId, String)> {
+pub(crate) fn stale(compared: &Compared, old: &Inventory, closed: &[Closed]) -> Vec<(ObjectId, String)> {
     let new: Inventory = compared
         .built
         .iter()
@@ -129,7 +126,7 @@ pub(crate) fn stale(
         .collect();
     let mut stale = kube_apply::inventory::diff(old, &new);
     // What is made of an encrypted file may be there under another hash of its content.
-    stale.retain(|(id, _)| !closed.iter().any(|(other, _)| is_same_but_hash(id, other)));
+    stale.retain(|(id, _)| !closed.iter().any(|other| is_same_but_hash(id, &other.id)));
     stale
 }
 

@@ -25,11 +25,20 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct Built {
     pub(crate) objects: Vec<Object>,
-    /// Objects whose content is encrypted, with why it cannot be decrypted here.
-    pub(crate) closed: Vec<(ObjectId, String)>,
+    /// Objects whose content is encrypted.
+    pub(crate) closed: Vec<Closed>,
     pub(crate) notes: Vec<String>,
     /// True if values that came from Secrets may be anywhere in the objects.
     pub(crate) is_confidential: bool,
+}
+
+/// An object that cannot be decrypted here.
+pub(crate) struct Closed {
+    pub(crate) id: ObjectId,
+    /// File and line of its manifest.
+    pub(crate) file: Option<String>,
+    /// Why it cannot be.
+    pub(crate) why: String,
 }
 
 /// Builds a folder of the content, for a Kustomization that may hold what came from Secrets itself.
@@ -143,11 +152,13 @@ enum Secrets {
 async fn open_objects(objects: &mut Vec<Object>, keys: &Keys, built: &mut Built) -> Result<(), String> {
     let mut open = Vec::with_capacity(objects.len());
     for mut object in objects.drain(..) {
-        let id = object.id();
+        let mut close = |why| {
+            let file = object.origin().map(ToString::to_string);
+            let id = object.id();
+            built.closed.push(Closed { id, file, why });
+        };
         match encrypted::decrypt(&keys.decryptor, object.value()).await {
-            Ok(None) if holds_encrypted(&object) => {
-                built.closed.push((id, CLOSED.to_owned()));
-            }
+            Ok(None) if holds_encrypted(&object) => close(CLOSED.to_owned()),
             Ok(None) => open.push(object),
             Ok(Some(decrypted)) => {
                 *object.value_mut() = decrypted;
@@ -155,7 +166,7 @@ async fn open_objects(objects: &mut Vec<Object>, keys: &Keys, built: &mut Built)
                 built.is_confidential = true;
                 open.push(object);
             }
-            Err(error) => built.closed.push((id, why_closed(&error, keys))),
+            Err(error) => close(why_closed(&error, keys)),
         }
     }
     *objects = open;

@@ -14,7 +14,7 @@ use helm_render::Renderer;
 use kube::ResourceExt as _;
 use kustomize_build::{FileKind, FsError};
 use manifest::ObjectId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::archive::Archives;
 use crate::content::Content;
@@ -46,15 +46,7 @@ pub(crate) async fn fetch_chart(
         }
     }
     let source = chart_of(object).ok_or("its spec names no chart")?;
-    if world.changes_source(&source) {
-        let note = format!("{source} would change too; the chart is the one that it has now");
-        compared.section.notes.push(note);
-    }
-    let found = world.reader.get(&source).await?;
-    let found = found.ok_or_else(|| format!("the chart cannot be had: {source} does not exist (yet)"))?;
-    if let Some(template) = &object.spec.chart {
-        check_same(template, &found, world.names_flags)?;
-    }
+    let found = in_cluster(world, object, &source, compared).await?;
     let revision = text(&found, "/status/artifact/revision").to_owned();
     compared.section.from = format!("{source} at {revision}");
     let data = world.archives.fetch(&world.reader, &found, MAX_CHART).await?;
@@ -65,6 +57,46 @@ pub(crate) async fn fetch_chart(
         std::sync::Arc::make_mut(&mut chart.metadata).version = tracked;
     }
     Ok(Renderer::new(chart, Helm::V4))
+}
+
+/// The source with the chart: as the cluster has it, or fetched if that would be another one.
+async fn in_cluster(
+    world: &World,
+    object: &HelmRelease,
+    source: &ObjectId,
+    compared: &mut Compared,
+) -> Result<Value, String> {
+    match (world.changed_source(source), &world.fetcher) {
+        (Some(changed), Some(fetcher)) => return fetcher.fetch(changed).await,
+        (Some(_), None) => {
+            let note = format!("{source} would change too; the chart is the one that it has now");
+            compared.section.notes.push(note);
+        }
+        (None, _) => {}
+    }
+    let found = world.reader.get(source).await?;
+    let missing = || format!("the chart cannot be had: {source} does not exist (yet)");
+    let Some(template) = &object.spec.chart else {
+        return found.ok_or_else(missing);
+    };
+    let same = match &found {
+        Some(found) => check_same(template, found, world.names_flags),
+        None => Err(missing()),
+    };
+    match (found, same, &world.fetcher) {
+        (Some(found), Ok(()), _) => Ok(found),
+        (_, _, Some(fetcher)) => {
+            let spec = serde_json::to_value(flux_spec::release::chart_spec(object));
+            let wanted = json!({
+                "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
+                "metadata": {"name": source.name, "namespace": source.namespace},
+                "spec": spec.map_err(|error| error.to_string())?,
+            });
+            fetcher.fetch(&wanted).await
+        }
+        (_, Err(why), None) => Err(why),
+        (None, Ok(()), None) => Err(missing()),
+    }
 }
 
 /// What a chart takes.
@@ -275,7 +307,6 @@ fn unreadable(error: FsError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn object(spec: Value) -> HelmRelease {
         serde_json::from_value(

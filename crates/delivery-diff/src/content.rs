@@ -2,11 +2,18 @@
 
 use kustomize_build::{DirEntry, FileKind, FileSystem, FsError};
 use manifest::ObjectId;
+use serde_json::Value;
 
 /// Files in the place of what a source of the cluster has.
 pub trait Content: FileSystem + Send + Sync {
     /// Returns whether they stand for a source.
     fn stands_for(&self, source: &ObjectId) -> bool;
+
+    /// Returns whether a Kustomization or HelmRelease may be built from others of these files than those that the source has now. If
+    /// not, and if it stays as it is, it is passed over.
+    fn reaches(&self, _object: &Value) -> bool {
+        true
+    }
 
     /// A word for them: `checkout`, `artifact`.
     fn word(&self) -> &'static str;

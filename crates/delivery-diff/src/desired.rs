@@ -59,7 +59,7 @@ impl Desired {
     /// # Errors
     /// When it cannot be built.
     pub async fn now(world: &World, subject: &Subject) -> Result<Self, String> {
-        let mut compared = Compared::new(subject);
+        let mut compared = Compared::new(subject, false);
         let (objects, home) = match text(&subject.object, "/kind") {
             "HelmRelease" => {
                 let rendered = release::rendered(world, subject, &mut compared).await?;
@@ -79,7 +79,7 @@ impl Desired {
                 compared
                     .section
                     .notes
-                    .extend(closed.map(|(id, why)| format!("{id} is not compared: {why}")));
+                    .extend(closed.map(|closed| format!("{} is not compared: {}", closed.id, closed.why)));
                 let target = object.spec.target_namespace.clone();
                 let home = Home {
                     namespace: target.unwrap_or_else(|| object::namespace(&subject.object).to_owned()),

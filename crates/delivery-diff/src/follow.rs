@@ -26,7 +26,12 @@ pub async fn all(
     let mut seen = BTreeSet::new();
     let mut sections = Vec::new();
     let mut built: BTreeMap<ObjectId, BTreeSet<ObjectId>> = BTreeMap::new();
-    while let Some(subject) = line.next(&built) {
+    let mut passed_over = Vec::new();
+    while let Some(subject) = line.next(&built).or_else(|| reached(world, &mut passed_over)) {
+        if is_passed_over(world, &subject) {
+            passed_over.push(subject);
+            continue;
+        }
         let id = subject.id();
         let is_first = seen.insert(id.clone());
         if !is_first && !subject.is_gone {
@@ -86,7 +91,7 @@ impl Line {
 }
 
 async fn one(world: &mut World, subject: &Subject) -> Compared {
-    let mut compared = Compared::new(subject);
+    let mut compared = Compared::new(subject, world.is_for_strangers);
     // What applies it may have put what came from Secrets anywhere into it.
     compared.is_confidential = world.confidential.contains(&subject.id());
     let is_release = object::text(&subject.object, "/kind") == "HelmRelease";
@@ -136,6 +141,24 @@ fn children(world: &World, id: &ObjectId, compared: &mut Compared, recursive: bo
     next
 }
 
+/// One that was passed over, and that is not any more: what was compared since changes its variables or values.
+fn reached(world: &World, passed_over: &mut Vec<Subject>) -> Option<Subject> {
+    let found = passed_over
+        .iter()
+        .position(|subject| !is_passed_over(world, subject));
+    found.map(|at| passed_over.remove(at))
+}
+
+/// Returns whether a root stays as it is. It may still come again, as what another one applies.
+fn is_passed_over(world: &World, subject: &Subject) -> bool {
+    let object = &subject.object;
+    let is_root = subject.applied_by.is_none() && !subject.is_gone;
+    is_root
+        && !world.content.reaches(object)
+        && !world.plans_values_of(object)
+        && !world.plans_variables_of(object)
+}
+
 /// How the content concerns a Kustomization or HelmRelease.
 enum Concern {
     Content,
@@ -150,14 +173,38 @@ fn concern(world: &World, object: &Value, changes: bool) -> Concern {
         .as_ref()
         .is_some_and(|source| world.content.stands_for(source));
     match object::text(object, "/kind") {
-        _ if is_local => Concern::Content,
+        _ if is_local && (changes || world.content.reaches(object) || world.plans_variables_of(object)) => {
+            Concern::Content
+        }
         // The chart may be had from the cluster, and values may be in the content.
         "HelmRelease" if changes || world.plans_values_of(object) => Concern::Content,
-        "Kustomization" if changes => {
+        "Kustomization" if changes && !is_local => {
             Concern::Elsewhere(source.map_or_else(String::new, |source| source.to_string()))
         }
         _ => Concern::Nothing,
     }
+}
+
+/// Sorts parents before the objects that they apply, since a child is compared as its parent would have it.
+pub fn parents_first(roots: Vec<Value>) -> Vec<Value> {
+    let ids: Vec<_> = roots.iter().map(object::id).collect();
+    let is_child = |object: &Value| {
+        let label = |name: &str| {
+            let labels = object.pointer("/metadata/labels");
+            let found =
+                labels.and_then(|labels| labels.get(format!("{}/{name}", api::meta::KUSTOMIZE_GROUP)));
+            found.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let (namespace, name) = (label("namespace"), label("name"));
+        let own = object::id(object);
+        let mut parents = ids.iter();
+        parents.any(|id| {
+            *id != own && id.kind == "Kustomization" && id.name == name && id.namespace == namespace
+        })
+    };
+    let (children, mut first): (Vec<_>, Vec<_>) = roots.iter().cloned().partition(is_child);
+    first.extend(children);
+    first
 }
 
 /// Marks an object that leaves one Kustomization and appears in another as handed over, not deleted. Helm
@@ -256,5 +303,24 @@ mod tests {
         assert_eq!(found, names(&[("a", false), ("b", false), ("goes", true)]));
         let found = order(line(), &of_b(&["goes", "moves"]));
         assert_eq!(found, names(&[("a", false), ("b", false), ("goes", false)]));
+    }
+
+    #[test]
+    fn who_applies_comes_before_who_is_applied() {
+        let object = |name: &str, parent: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": name, "namespace": "flux-system", "labels": {
+                    "kustomize.toolkit.fluxcd.io/name": parent,
+                    "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}})
+        };
+        // A Kustomization may apply itself.
+        let roots = vec![
+            object("app", "root"),
+            object("root", "root"),
+            object("other", "gone"),
+        ];
+        let sorted = parents_first(roots);
+        let names: Vec<_> = sorted.iter().map(object::name).collect();
+        assert_eq!(names, ["root", "other", "app"]);
     }
 }

@@ -1,11 +1,11 @@
 //! Computes what content would change for one Kustomization.
 
 use api::kustomize::{DeletionPolicy, Kustomization};
-use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, Means};
+use kube_apply::{CommonMetadata, Engine, Fate, IgnoreRule, IgnoreRules, Means};
 use kustomize_build::FileKind;
 
 use crate::apply::{self, owner};
-use crate::built::{self, Built};
+use crate::built::{self, Built, Closed};
 use crate::report::{Action, Entry};
 use crate::subject::{Compared, Subject, inventory};
 use crate::world::World;
@@ -18,10 +18,9 @@ pub(crate) async fn compare(
 ) -> Result<(), String> {
     let object = read(subject, compared)?;
     let spec = &object.spec;
-    if spec.kube_config.is_some() {
-        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
-    }
+    let engine = world.kustomize(subject).await?.engine;
     if spec.suspend {
+        compared.section.is_suspended = true;
         let note = "it is suspended: nothing of this would happen before it is resumed";
         compared.section.notes.push(note.to_owned());
     }
@@ -31,16 +30,17 @@ pub(crate) async fn compare(
     compared.is_confidential = built.is_confidential;
     let Built { closed, notes, .. } = &built;
     compared.section.notes.extend(notes.iter().cloned());
-    for (id, why) in closed {
+    for Closed { id, file, why } in closed {
         compared.built.insert(id.clone());
         world.confidential.add(id.clone());
-        let entry = Entry::new(id.to_string(), Action::NotCompared, why.clone());
+        let mut entry = Entry::new(id.to_string(), Action::NotCompared, why.clone());
+        entry.file.clone_from(file);
         compared.section.objects.push(entry);
     }
-    ask(world, subject, &object, &built, compared).await?;
+    ask(world, (subject, &engine), &object, &built, compared).await?;
     let stale = apply::stale(compared, &inventory(&subject.object), closed);
     let reason = (!spec.prune).then_some("spec.prune is off");
-    prune(world, subject, &stale, reason, compared).await;
+    prune(world, (subject, &engine), &stale, reason, compared).await;
     Ok(())
 }
 
@@ -52,12 +52,14 @@ pub(crate) async fn gone(
 ) -> Result<(), String> {
     let object = read(subject, compared)?;
     let reason = why_objects_stay(&object);
-    if object.spec.kube_config.is_some() && reason.is_none() {
-        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
-    }
     compared.section.notes.push("it would be deleted".to_owned());
     let stale = inventory(&subject.object).sorted();
-    prune(world, subject, &stale, reason, compared).await;
+    if reason.is_some() {
+        keep(&stale, reason, compared);
+        return Ok(());
+    }
+    let engine = world.kustomize(subject).await?.engine;
+    prune(world, (subject, &engine), &stale, None, compared).await;
     Ok(())
 }
 
@@ -97,23 +99,22 @@ pub(crate) fn folder(world: &World, subject: &Subject, object: &Kustomization) -
 
 async fn ask(
     world: &mut World,
-    subject: &Subject,
+    (subject, engine): (&Subject, &Engine),
     object: &Kustomization,
     built: &Built,
     compared: &mut Compared,
 ) -> Result<(), String> {
-    let engine = world.kustomize().clone();
     let common = object.spec.common_metadata.clone().unwrap_or_default();
     let common = CommonMetadata {
         labels: common.labels,
         annotations: common.annotations,
     };
     let objects = built.objects.clone();
-    let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
+    let mut ready = apply::prepare(world, engine, &owner(subject), objects, &common, compared).await?;
     let rules = rules(object).map_err(|error| compared.hide_quotes("spec.ignore", error))?;
     ready.prepared = ready.prepared.ignoring(&rules);
     let how = (object.spec.force, Means::Apply);
-    apply::preview(world, &engine, &ready, how, compared).await;
+    apply::preview(world, engine, &ready, how, compared).await;
     Ok(())
 }
 
@@ -129,20 +130,15 @@ fn rules(object: &Kustomization) -> Result<IgnoreRules, kube_apply::IgnoreError>
 /// Notes what becomes of objects that left; with a reason they stay.
 async fn prune(
     world: &mut World,
-    subject: &Subject,
+    (subject, engine): (&Subject, &Engine),
     stale: &[(manifest::ObjectId, String)],
     reason: Option<&str>,
     compared: &mut Compared,
 ) {
-    if let Some(reason) = reason {
-        let kept = |id: &manifest::ObjectId| Entry::new(id.to_string(), Action::Kept, reason);
-        compared
-            .section
-            .objects
-            .extend(stale.iter().map(|(id, _)| kept(id)));
+    if reason.is_some() {
+        keep(stale, reason, compared);
         return;
     }
-    let engine = world.kustomize().clone();
     for (id, fate) in engine.preview_prune(&owner(subject), stale).await {
         let entry = match fate {
             Ok(Fate::Missing) => continue,
@@ -159,6 +155,15 @@ async fn prune(
         };
         compared.section.objects.push(entry);
     }
+}
+
+/// Notes that objects stay.
+fn keep(stale: &[(manifest::ObjectId, String)], reason: Option<&str>, compared: &mut Compared) {
+    let kept = |id: &manifest::ObjectId| Entry::new(id.to_string(), Action::Kept, reason.unwrap_or_default());
+    compared
+        .section
+        .objects
+        .extend(stale.iter().map(|(id, _)| kept(id)));
 }
 
 #[cfg(test)]

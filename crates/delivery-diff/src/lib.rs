@@ -9,6 +9,7 @@
 //! | `content`, `artifact_files` | the files that stand for a source: a checkout, or an artifact |
 //! | `archive` | fetches artifacts |
 //! | `world` | the cluster, the content, and the changes that are known so far |
+//! | `helpers` | as whom is asked, and who fetches what is not there yet |
 //! | `follow` | from one Kustomization or HelmRelease to those that it applies |
 //! | `kustomization`, `built`, `keys` | builds one, with the cluster's variables, decrypted where keys are at hand |
 //! | `release`, `chart`, `upgrade` | renders one |
@@ -32,6 +33,7 @@ mod declared;
 mod desired;
 mod follow;
 mod given;
+mod helpers;
 mod keys;
 mod kustomization;
 mod promoted;
@@ -51,8 +53,9 @@ pub use chart::{ChartFacts, chart_facts};
 pub use content::{Content, Nothing};
 pub use declared::{Declared, declared, place_of};
 pub use desired::Desired;
-pub use follow::all as compare;
+pub use follow::{all as compare, parents_first};
 pub use given::{Given, GivenValue, given};
+pub use helpers::{Accounts, Fetcher};
 pub use promoted::{Promoted, Value as PromotedValue, promoted};
 pub use proposed::{Proposed, proposed};
 pub use reader::Reader;

@@ -10,7 +10,7 @@ use flux_spec::release::{PostRenderers, names, origin_labels};
 use helm_action::{Content, CrdPolicy, Previewed};
 use helm_render::Renderer;
 use kube::ResourceExt as _;
-use kube_apply::{Address, CommonMetadata, Expected, Means};
+use kube_apply::{Address, CommonMetadata, Engine, Expected, Means};
 use manifest::{GroupVersionKind, Object, ObjectId};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use crate::kustomization::SUSPENDED;
 use crate::report::{Action, Entry, WITHHELD};
 use crate::subject::{Compared, Subject, inventory};
 use crate::upgrade::Writing;
-use crate::world::{World, namespace_id};
+use crate::world::{Actor, World, namespace_id};
 
 /// A release as an upgrade or install would make it now.
 pub(crate) struct Rendered {
@@ -29,6 +29,8 @@ pub(crate) struct Rendered {
     /// The revision that it would be.
     version: i64,
     crds: CrdPolicy,
+    /// Who asks for its objects.
+    actor: Actor,
 }
 
 /// Renders a HelmRelease, and notes what there is to say of it.
@@ -40,9 +42,7 @@ pub(crate) async fn rendered(
     let object: HelmRelease = serde_json::from_value(subject.object.clone())
         .map_err(|error| compared.hide_quotes("failed to read it", error))?;
     let spec = &object.spec;
-    if spec.kube_config.is_some() {
-        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
-    }
+    let actor = world.helm(subject).await?;
     let upgrades = object.status.as_ref().and_then(|status| status.history.first());
     let version = upgrades.map_or(1, |latest| latest.version + 1);
     if version > 1
@@ -55,17 +55,17 @@ pub(crate) async fn rendered(
         return Err(why.to_owned());
     }
     if spec.suspend {
+        compared.section.is_suspended = true;
         let note = "it is suspended: nothing of this would happen before it is resumed";
         compared.section.notes.push(note.to_owned());
     }
     let chart = chart::fetch_chart(world, &object, compared).await?;
     let values = values_of(world, &object, compared).await?;
-    let content = content(&object, chart, values, version > 1);
+    let content = content(&object, chart, values, (version > 1, !world.is_for_strangers));
     let name = names::release_name(&object);
     let namespace = names::release_namespace(&object);
-    let engine = world.helm().clone();
-    let client = world.reader.client();
-    let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
+    let Actor { client, engine } = &actor;
+    let previewed = helm_action::preview(client, engine, &content, (&name, &namespace), version).await;
     let previewed = previewed.map_err(|error| compared.hide_quotes("failed to render the chart", error))?;
     let hooks = previewed.release.hooks.len();
     if hooks > 0 {
@@ -77,6 +77,7 @@ pub(crate) async fn rendered(
         previewed,
         version,
         crds: content.crds,
+        actor,
     })
 }
 
@@ -91,24 +92,39 @@ pub(crate) async fn compare(
         previewed,
         version,
         crds,
+        actor,
     } = rendered(world, subject, compared).await?;
     let namespace = names::release_namespace(&object);
     if version == 1 {
         bring_namespace(world, &object, &namespace, compared).await;
     }
-    let writing = Writing::new(world, &object, version > 1, compared).await;
+    let writing = Writing::new(&actor, &object, version > 1, compared).await;
     let patcher = writing.patcher();
     let means = writing.means(&patcher);
     // Definitions are no part of the release, and those that are there may stay as they are.
     let only_new = crds == CrdPolicy::Create;
-    ask(world, subject, previewed.definitions, (only_new, means), compared).await?;
-    ask(world, subject, previewed.objects, (false, means), compared).await?;
+    ask(
+        world,
+        (subject, &actor.engine),
+        previewed.definitions,
+        (only_new, means),
+        compared,
+    )
+    .await?;
+    ask(
+        world,
+        (subject, &actor.engine),
+        previewed.objects,
+        (false, means),
+        compared,
+    )
+    .await?;
     let stale = apply::stale(compared, &inventory(&subject.object), &[]);
     if version > 1 && subject.object.pointer("/status/inventory").is_none() {
         let note = "its status has no inventory: what would be pruned is not known";
         compared.section.notes.push(note.to_owned());
     }
-    prune(world, &stale, compared).await;
+    prune(world, &actor.engine, &stale, compared).await;
     Ok(())
 }
 
@@ -139,9 +155,6 @@ pub(crate) async fn gone(
     subject: &Subject,
     compared: &mut Compared,
 ) -> Result<(), String> {
-    if subject.object.pointer("/spec/kubeConfig").is_some() {
-        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
-    }
     let stale = inventory(&subject.object).sorted();
     if subject.object.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
         compared.section.notes.push("it would be deleted".to_owned());
@@ -153,13 +166,14 @@ pub(crate) async fn gone(
         .section
         .notes
         .push("it would be deleted, and its release uninstalled".to_owned());
-    prune(world, &stale, compared).await;
+    let engine = world.helm(subject).await?.engine;
+    prune(world, &engine, &stale, compared).await;
     Ok(())
 }
 
 async fn ask(
     world: &mut World,
-    subject: &Subject,
+    (subject, engine): (&Subject, &Engine),
     objects: Vec<Object>,
     (only_new, means): (bool, Means<'_>),
     compared: &mut Compared,
@@ -167,11 +181,10 @@ async fn ask(
     if objects.is_empty() {
         return Ok(());
     }
-    let engine = world.helm().clone();
     let common = CommonMetadata::default();
-    let ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
+    let ready = apply::prepare(world, engine, &owner(subject), objects, &common, compared).await?;
     if !only_new {
-        apply::preview(world, &engine, &ready, (false, means), compared).await;
+        apply::preview(world, engine, &ready, (false, means), compared).await;
         return Ok(());
     }
     for preview in engine.preview(&ready.prepared, false, means).await {
@@ -219,7 +232,12 @@ async fn values_of(
     })
 }
 
-fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is_upgrade: bool) -> Content {
+fn content(
+    object: &HelmRelease,
+    chart: Renderer,
+    values: Map<String, Value>,
+    (is_upgrade, looks_up): (bool, bool),
+) -> Content {
     let install = object.spec.install.clone().unwrap_or_default();
     let upgrade = object.spec.upgrade.clone().unwrap_or_default();
     let (crds, skip_schema_validation) = match is_upgrade {
@@ -244,6 +262,7 @@ fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is
         skip_schema_validation,
         disable_openapi_validation: false,
         enable_dns: false,
+        looks_up,
     }
 }
 
@@ -251,7 +270,7 @@ fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is
 const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
 
 /// Notes what becomes of objects that left the release. Helm deletes them whatever their labels say, and CRDs never.
-async fn prune(world: &mut World, stale: &[(ObjectId, String)], compared: &mut Compared) {
+async fn prune(world: &mut World, engine: &Engine, stale: &[(ObjectId, String)], compared: &mut Compared) {
     for (id, version) in stale {
         let kept = |why: String| Entry::new(id.to_string(), Action::Kept, why);
         if id.kind == "CustomResourceDefinition" {
@@ -261,7 +280,7 @@ async fn prune(world: &mut World, stale: &[(ObjectId, String)], compared: &mut C
                 .push(kept("Helm deletes no definitions".to_owned()));
             continue;
         }
-        match metadata(world, id, version).await {
+        match metadata(engine, id, version).await {
             Ok(None) => {}
             Ok(Some(live)) if text(&live, "/metadata/annotations/helm.sh~1resource-policy") == KEEP.1 => {
                 let entry = kept(format!("it is annotated with {}: {}", KEEP.0, KEEP.1));
@@ -280,13 +299,12 @@ async fn prune(world: &mut World, stale: &[(ObjectId, String)], compared: &mut C
     }
 }
 
-async fn metadata(world: &World, id: &ObjectId, version: &str) -> Result<Option<Value>, String> {
+async fn metadata(engine: &Engine, id: &ObjectId, version: &str) -> Result<Option<Value>, String> {
     let gvk = GroupVersionKind {
         group: id.group.clone(),
         version: version.to_owned(),
         kind: id.kind.clone(),
     };
-    let engine = world.helm();
     let resource = engine.mapper().resolve_any_version(&gvk).await;
     let Some(resource) = resource.map_err(|error| error.to_string())? else {
         return Ok(None);

@@ -19,6 +19,9 @@ pub struct Section {
     /// Notes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// True if it is suspended: nothing of this happens before it is resumed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_suspended: bool,
     /// Why nothing could be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -146,6 +149,18 @@ impl Summary {
         summary
     }
 
+    /// Counts what another one counted, too.
+    pub fn add(&mut self, other: &Self) {
+        self.created += other.created;
+        self.changed += other.changed;
+        self.recreated += other.recreated;
+        self.pruned += other.pruned;
+        self.kept += other.kept;
+        self.unchanged += other.unchanged;
+        self.not_compared += other.not_compared;
+        self.failed += other.failed;
+    }
+
     /// How many objects would be others, or would be gone.
     pub fn changes(&self) -> usize {
         self.created + self.changed + self.recreated + self.pruned
@@ -187,13 +202,18 @@ impl Section {
         }
     }
 
-    /// Notes what would become of an object.
-    pub fn add(&mut self, preview: Preview) {
+    /// Notes what would become of an object. Of one that others made, no fields are told to strangers.
+    pub fn add(&mut self, preview: Preview, is_shown: bool) {
         let mut entry = Entry::new(preview.id.to_string(), Action::Failed, "");
         entry.file = preview.origin.map(|origin| origin.to_string());
         let masked =
             |before: &Value, after: &Value| Box::new(changes::masked(before, after, preview.is_confidential));
         match preview.expected {
+            Ok(Expected::Changed { .. } | Expected::Recreated { .. }) if !is_shown => {
+                entry.action = Action::Changed;
+                entry.message =
+                    "it is there, and something else made it: its fields are not shown".to_owned();
+            }
             Ok(Expected::Unchanged(_) | Expected::LeftAlone) => {
                 self.unchanged += 1;
                 return;
@@ -314,13 +334,16 @@ mod tests {
             let failure = Failure::new(class, "invalid value \"hunter2\"");
             let error = ObjectError::new(id.clone(), None, Step::DryRun, failure);
             let mut section = Section::default();
-            section.add(Preview {
-                id: id.clone(),
-                gvk: GroupVersionKind::new("v1", "ConfigMap"),
-                origin: None,
-                is_confidential,
-                expected: Err(error),
-            });
+            section.add(
+                Preview {
+                    id: id.clone(),
+                    gvk: GroupVersionKind::new("v1", "ConfigMap"),
+                    origin: None,
+                    is_confidential,
+                    expected: Err(error),
+                },
+                true,
+            );
             section.objects.remove(0).message
         };
         assert!(!refused(Class::Invalid, true).contains("hunter2"));

@@ -34,6 +34,8 @@ pub struct Compared {
     pub built: BTreeSet<ObjectId>,
     /// True if values that came from Secrets may be anywhere in it.
     pub is_confidential: bool,
+    /// The objects of which fields are shown; all without.
+    shown: Option<Inventory>,
 }
 
 impl Subject {
@@ -54,7 +56,7 @@ impl Subject {
 }
 
 impl Compared {
-    pub fn new(subject: &Subject) -> Self {
+    pub fn new(subject: &Subject, is_for_strangers: bool) -> Self {
         let applied_by = subject.applied_by.as_ref().map(ToString::to_string);
         Self {
             section: Section::new(subject.id().to_string(), applied_by),
@@ -62,6 +64,7 @@ impl Compared {
             gone: Vec::new(),
             built: BTreeSet::new(),
             is_confidential: false,
+            shown: is_for_strangers.then(|| inventory(&subject.object)),
         }
     }
 
@@ -87,7 +90,11 @@ impl Compared {
             };
             self.applied.extend(child);
         }
-        self.section.add(preview);
+        let is_shown = self
+            .shown
+            .as_ref()
+            .is_none_or(|inventory| inventory.contains(&preview.id));
+        self.section.add(preview, is_shown);
     }
 }
 

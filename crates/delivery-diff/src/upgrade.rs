@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::report::{Action, Entry};
 use crate::subject::Compared;
-use crate::world::World;
+use crate::world::Actor;
 
 /// How the objects of a release would be written.
 pub(crate) struct Writing {
@@ -23,7 +23,7 @@ pub(crate) struct Writing {
 impl Writing {
     /// Finds it out. If it cannot be known, that is noted, and it is asked as most releases are written.
     pub(crate) async fn new(
-        world: &World,
+        actor: &Actor,
         object: &HelmRelease,
         is_upgrade: bool,
         compared: &mut Compared,
@@ -38,11 +38,11 @@ impl Writing {
         }
         let upgrade = object.spec.upgrade.clone().unwrap_or_default();
         let chosen = chosen(upgrade.server_side_apply);
-        let storage = Storage::new(world.reader.client(), &names::storage_namespace(object));
+        let storage = Storage::new(actor.client.clone(), &names::storage_namespace(object));
         let (name, namespace) = (names::release_name(object), names::release_namespace(object));
         let found = match chosen {
             ServerSide::On => Ok(Former::none(true)),
-            _ => helm_action::former(world.helm(), &storage, (&name, &namespace), chosen).await,
+            _ => helm_action::former(&actor.engine, &storage, (&name, &namespace), chosen).await,
         };
         let former = found.unwrap_or_else(|error| {
             let why = format!(

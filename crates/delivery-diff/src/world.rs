@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use api::meta::ValuesKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::object::{self, list, text};
+use kube::Client;
 use kube::core::ApiResource;
 use kube_apply::{Engine, Expected, Preview, Settings};
 use manifest::ObjectId;
@@ -17,7 +18,9 @@ use serde_json::Value;
 use crate::archive::Archives;
 use crate::confidential::Confidential;
 use crate::content::Content;
+use crate::helpers::{Accounts, Fetcher};
 use crate::reader::{Reader, refusal};
+use crate::subject::Subject;
 
 /// Context of a comparison.
 pub struct World {
@@ -30,6 +33,13 @@ pub struct World {
     pub archives: Archives,
     /// True if messages may name flags of the command.
     pub names_flags: bool,
+    /// True if the authors of the content may not see all that the reader may: nothing is decrypted, templates look nothing up, and of
+    /// objects that others made no fields are shown.
+    pub is_for_strangers: bool,
+    /// As whom is asked; as the reader without.
+    pub accounts: Option<Box<dyn Accounts>>,
+    /// Who fetches charts that the cluster does not have yet.
+    pub fetcher: Option<Arc<dyn Fetcher>>,
     /// Charts of HelmReleases (namespace/name) that were given by hand.
     pub charts: BTreeMap<String, PathBuf>,
     kustomize: OnceLock<Engine>,
@@ -39,10 +49,16 @@ pub struct World {
     /// Kinds (group, kind) that would be there, and are not.
     kinds: HashSet<(String, String)>,
     namespaces: HashSet<String>,
-    /// Sources that would be others.
-    changed_sources: HashSet<ObjectId>,
+    /// Sources that would be others, as they would be.
+    changed_sources: HashMap<ObjectId, Value>,
     /// Values that may come from Secrets.
     pub(crate) confidential: Confidential,
+}
+
+/// Who asks the API server, and how.
+pub(crate) struct Actor {
+    pub(crate) client: Client,
+    pub(crate) engine: Engine,
 }
 
 /// So many objects are asked about at once: someone waits.
@@ -57,37 +73,80 @@ impl World {
             strict: false,
             archives: Archives::default(),
             names_flags: false,
+            is_for_strangers: false,
+            accounts: None,
+            fetcher: None,
             charts: BTreeMap::new(),
             kustomize: OnceLock::new(),
             helm: OnceLock::new(),
             planned: HashMap::new(),
             kinds: HashSet::new(),
             namespaces: HashSet::new(),
-            changed_sources: HashSet::new(),
+            changed_sources: HashMap::new(),
             confidential: Confidential::default(),
         }
     }
 
-    /// Asks as apply-controller writes.
-    pub fn kustomize(&self) -> &Engine {
+    /// Who asks for what a Kustomization applies, as apply-controller writes.
+    pub(crate) async fn kustomize(&self, subject: &Subject) -> Result<Actor, String> {
         let settings = || Settings {
             concurrency: AT_ONCE,
             ..Settings::default()
         };
-        self.kustomize
-            .get_or_init(|| Engine::new(self.reader.client(), settings()))
+        self.actor(subject, &self.kustomize, settings).await
     }
 
-    /// Asks as helm-controller writes.
-    pub fn helm(&self) -> &Engine {
+    /// Who asks for what a HelmRelease installs, as helm-controller writes.
+    pub(crate) async fn helm(&self, subject: &Subject) -> Result<Actor, String> {
         let settings = || Settings {
             field_manager: "helm-controller".to_owned(),
             group: api::meta::HELM_GROUP.to_owned(),
             concurrency: AT_ONCE,
             ..Settings::default()
         };
-        self.helm
-            .get_or_init(|| Engine::new(self.reader.client(), settings()))
+        self.actor(subject, &self.helm, settings).await
+    }
+
+    async fn actor(
+        &self,
+        subject: &Subject,
+        own: &OnceLock<Engine>,
+        settings: impl FnOnce() -> Settings,
+    ) -> Result<Actor, String> {
+        let Some(client) = self.account(subject).await? else {
+            let client = self.reader.client();
+            let engine = own.get_or_init(|| Engine::new(client.clone(), settings()));
+            let engine = engine.clone();
+            return Ok(Actor { client, engine });
+        };
+        let engine = Engine::new(client.clone(), settings());
+        Ok(Actor { client, engine })
+    }
+
+    /// Who asks, other than the reader. The object is taken as it is in the cluster: who wrote the content does not say as whom is
+    /// asked before others have agreed to it.
+    async fn account(&self, subject: &Subject) -> Result<Option<Client>, String> {
+        let cluster = subject.object.pointer("/spec/kubeConfig");
+        let Some(accounts) = &self.accounts else {
+            return match cluster {
+                Some(_) => {
+                    Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned())
+                }
+                None => Ok(None),
+            };
+        };
+        let live = self.reader.get(&subject.id()).await?;
+        let known = live.as_ref().and_then(|live| live.pointer("/spec/kubeConfig"));
+        if cluster != known {
+            return Err(
+                "its objects would be in another cluster than now (spec.kubeConfig), which is not asked"
+                    .to_owned(),
+            );
+        }
+        match live {
+            Some(live) => accounts.client(&live).await,
+            None => Ok(None),
+        }
     }
 
     /// Remembers what others need: it will be there before those run.
@@ -112,7 +171,7 @@ impl World {
                 self.kinds.insert((group.to_owned(), kind.to_owned()));
             }
             _ if kind::kind_of(id).is_some_and(Kind::is_source) => {
-                self.changed_sources.insert(id.clone());
+                self.changed_sources.insert(id.clone(), after.clone());
             }
             _ => {}
         }
@@ -140,15 +199,24 @@ impl World {
         }
     }
 
-    /// Returns whether a source would be another one.
-    pub fn changes_source(&self, id: &ObjectId) -> bool {
-        self.changed_sources.contains(id)
+    /// A source as it would be, if that is another one.
+    pub fn changed_source(&self, id: &ObjectId) -> Option<&Value> {
+        self.changed_sources.get(id)
     }
 
     /// Returns whether values of a HelmRelease would be others.
     pub fn plans_values_of(&self, object: &Value) -> bool {
+        self.plans(object, "/spec/valuesFrom")
+    }
+
+    /// Returns whether variables of a Kustomization would be others.
+    pub fn plans_variables_of(&self, object: &Value) -> bool {
+        self.plans(object, "/spec/postBuild/substituteFrom")
+    }
+
+    fn plans(&self, object: &Value, references: &str) -> bool {
         let namespace = object::namespace(object);
-        list(object, "/spec/valuesFrom").iter().any(|reference| {
+        list(object, references).iter().any(|reference| {
             self.planned.keys().any(|id| {
                 id.namespace == namespace
                     && id.kind == text(reference, "/kind")

@@ -135,6 +135,8 @@ pub struct Content {
     pub disable_openapi_validation: bool,
     /// Lets templates ask the DNS.
     pub enable_dns: bool,
+    /// False to have `lookup` find nothing in the cluster.
+    pub looks_up: bool,
 }
 
 impl fmt::Debug for Content {

@@ -113,7 +113,7 @@ async fn options(
     };
     Ok(Options {
         capabilities: Some(capabilities(engine, content).await?),
-        lookup: Some(Arc::new(lookup)),
+        lookup: content.looks_up.then(|| Arc::new(lookup) as _),
         post_render: content.post_render.clone(),
         post_render_strategy: content.post_render_strategy,
         skip_schema_validation: content.skip_schema_validation,
