@@ -1,0 +1,28 @@
+//! What the merge of a pull request would make of a repository, which objects see it, and what is said of it.
+//!
+//! In: the packs of three commits (the branch, the pull request, and where they parted), and the findings of a comparison with
+//! clusters. Out: the files after the merge as the content of such a comparison, and the text of a comment.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `accept` | which pull requests are compared |
+//! | `tree` | the files of a commit, by the names of their contents |
+//! | `lines` | two texts that were changed from the same one, merged line by line |
+//! | `merge` | three trees made into one |
+//! | `files` | what of it becomes the artifact of a source |
+//! | `reach` | whether a Kustomization or HelmRelease is built from files that change |
+//! | `comment` | what is said on the pull request |
+
+mod accept;
+mod comment;
+mod files;
+mod lines;
+mod merge;
+mod reach;
+mod tree;
+
+pub use accept::accepts;
+pub use comment::{ClusterFindings, Told};
+pub use files::Files;
+pub use merge::Merged;
+pub use tree::{Error, Tree};

@@ -1,0 +1,147 @@
+//! Whether a Kustomization or HelmRelease is built from files that change, found out without a build.
+//!
+//! A build reads what is below its folder, and what files of kustomizations lead to with `..`. So all texts of these files with a `..`
+//! are taken for paths: too many at worst, and an object is then compared in vain.
+
+use std::collections::BTreeSet;
+
+use delivery_graph::object::{list, text};
+use flux_spec::build::path::clamp;
+use kustomize_build::FileSystem as _;
+use serde_json::Value;
+
+use crate::files::Files;
+
+/// Names of kustomizations.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// Folders outside of an object's own that are looked into. If there are more, it counts as reached.
+const MAX_PLACES: usize = 1000;
+
+/// Returns whether an object may be built from files that change.
+pub(crate) fn reaches(files: &Files, object: &Value) -> bool {
+    match text(object, "/kind") {
+        "HelmRelease" => {
+            let chart = clamp(text(object, "/spec/chart/spec/chart"));
+            let mut values = list(object, "/spec/chart/spec/valuesFiles")
+                .iter()
+                .filter_map(Value::as_str);
+            // Charts that are linked to from there by file:// are outside.
+            let definition = files.read(&join(&chart, "Chart.yaml")).unwrap_or_default();
+            let links = String::from_utf8_lossy(&definition).contains("file:");
+            links && !files.changed().is_empty()
+                || files.changes_below(&chart)
+                || values.any(|path| files.changes_below(&clamp(path)))
+        }
+        _ => {
+            let folder = clamp(text(object, "/spec/path"));
+            let components = list(object, "/spec/components").iter().filter_map(Value::as_str);
+            let outside = components.map(|path| resolve(&folder, path));
+            is_reached(files, [folder.clone()].into_iter().chain(outside).collect())
+        }
+    }
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
+    }
+}
+
+fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
+    let mut seen = BTreeSet::new();
+    while let Some(place) = waiting.pop() {
+        if files.changes_below(&place) {
+            return true;
+        }
+        if seen.len() >= MAX_PLACES {
+            return true;
+        }
+        if !seen.insert(place.clone()) {
+            continue;
+        }
+        for path in files.below(&place) {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            if !KUSTOMIZATIONS.contains(&name) {
+                continue;
+            }
+            let content = files.read(path).unwrap_or_default();
+            let Some(upward) = upward(&content, path) else {
+                return true;
+            };
+            for found in upward {
+                let outside = resolve(folder, &found);
+                let is_within = outside == place || outside.starts_with(&format!("{place}/"));
+                if !is_within && !seen.contains(&outside) {
+                    waiting.push(outside);
+                }
+            }
+        }
+    }
+    false
+}
+
+/// The texts of a kustomization that lead upward; None if it cannot be read.
+fn upward(content: &[u8], path: &str) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(content).ok()?;
+    let documents = manifest::yaml::read_documents(text, path).ok()?;
+    let mut found = Vec::new();
+    for document in &documents {
+        collect(&document.value, &mut found);
+    }
+    Some(found)
+}
+
+fn collect(value: &Value, found: &mut Vec<String>) {
+    match value {
+        // Of `key=path`, and of a remote base, what matters is the path.
+        Value::String(text) if text.contains("..") => {
+            let path = text.rsplit_once('=').map_or(text.as_str(), |(_, path)| path);
+            found.push(path.to_owned());
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, found)),
+        _ => {}
+    }
+}
+
+/// The place to which a path leads from a folder, within the repository. What may not be a path as a whole leads to its folder.
+fn resolve(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_out_of_folders_and_not_out_of_the_repository() {
+        for (folder, path, expected) in [
+            ("apps/web", "../../base", "base"),
+            ("apps/web", "../common/", "apps/common"),
+            ("apps", "../../../x", "x"),
+            ("", "..", ""),
+        ] {
+            assert_eq!(resolve(folder, path), expected, "{folder} {path}");
+        }
+    }
+
+    #[test]
+    fn paths_are_found_in_kustomizations() {
+        let text = "resources: [../base, \"\\x2e./other one\"]\nconfigMapGenerator:\n- files: ['key=../x.conf']\n# ../comment\n";
+        let found = upward(text.as_bytes(), "kustomization.yaml").unwrap();
+        assert_eq!(found.len(), 3);
+        for path in ["../base", "../other one", "../x.conf"] {
+            assert!(found.iter().any(|one| one == path), "{found:?}");
+        }
+        assert!(upward(b"a: [", "kustomization.yaml").is_none());
+    }
+}

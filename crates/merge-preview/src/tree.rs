@@ -1,0 +1,46 @@
+//! The files of a commit, by the names of their contents: nothing is read before it is asked for.
+
+use std::collections::BTreeMap;
+
+use git_client::ObjectId;
+use git_client::pack::{self, Node, Pack};
+
+/// More files are not compared: their names alone would take much memory.
+const MAX_FILES: usize = 200_000;
+
+/// Why a commit cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its content cannot be read.
+    #[error(transparent)]
+    Read(#[from] pack::Error),
+    /// It has too many files.
+    #[error("the repository has more than {MAX_FILES} files: more are not compared")]
+    TooMany,
+}
+
+/// The files of a commit. Links and submodules are no files: artifacts do not have them either.
+pub struct Tree {
+    pub(crate) pack: Pack,
+    pub(crate) files: BTreeMap<String, ObjectId>,
+}
+
+impl Tree {
+    /// Lists the files of a commit. Blocks.
+    ///
+    /// # Errors
+    /// When its folders cannot be read, or it has too many files.
+    pub fn read(pack: Pack) -> Result<Self, Error> {
+        let mut files = BTreeMap::new();
+        pack.walk(|entry| {
+            if matches!(entry.kind, Node::File { .. }) {
+                if files.len() == MAX_FILES {
+                    return Err(Error::TooMany);
+                }
+                files.insert(entry.path.to_owned(), entry.id);
+            }
+            Ok(true)
+        })?;
+        Ok(Self { pack, files })
+    }
+}
