@@ -94,7 +94,7 @@
 {{ include "windlass.rules.references" . }}
 {{ include "windlass.rules.tokens" . }}
 - apiGroups: [delivery.windlass.dev]
-  resources: [pipelines, pipelines/status]
+  resources: [pipelines, pipelines/status, previews, previews/status]
   verbs: [get, list, watch, update, patch]
 # Finished ones are deleted.
 - apiGroups: [delivery.windlass.dev]
@@ -119,7 +119,7 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [changepolicies]
   verbs: [get]
-# Objects of gates are read as the account of the pipeline.
+# Objects of gates are read as the account of the pipeline; clusters are asked for previews as that of the Preview.
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [impersonate]
@@ -172,7 +172,7 @@
   verbs: [get, list, watch, patch]
 {{- if .Values.pipelines.enabled }}
 - apiGroups: [delivery.windlass.dev]
-  resources: [changerequests, pipelines]
+  resources: [changerequests, pipelines, previews]
   verbs: [get, list, watch, patch]
 {{- end }}
 {{- end }}
@@ -221,5 +221,5 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies, changerequests, pipelines]
+delivery.windlass.dev: [changepolicies, changerequests, pipelines, previews]
 {{- end }}

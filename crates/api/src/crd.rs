@@ -20,6 +20,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         delivery::ChangePolicy::crd(),
         delivery::ChangeRequest::crd(),
         delivery::Pipeline::crd(),
+        delivery::Preview::crd(),
         helm::HelmRelease::crd(),
         image::ImagePolicy::crd(),
         image::ImageRepository::crd(),

@@ -3,6 +3,7 @@
 mod change_policy;
 mod change_request;
 mod pipeline;
+mod preview;
 
 pub use change_policy::{
     ChangeKind, ChangePolicy, ChangePolicySpec, Day, ForgeProvider, ForgeSpec, Grouping, MergeMethod,
@@ -17,6 +18,9 @@ pub use pipeline::{
     GateCommitStatus, GateHttp, GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline,
     PipelineSpec, PipelineStatus, PromotionOutcome, PromotionRecord, Release, Rollback, Rollout, Target,
     TargetChange, TargetStatus, Trigger,
+};
+pub use preview::{
+    Preview, PreviewCluster, PreviewSpec, PreviewState, PreviewStatus, PreviewedRequest, PullRequestFilter,
 };
 
 /// This group.

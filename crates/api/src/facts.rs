@@ -3,7 +3,7 @@
 
 use kube::Resource;
 
-use crate::delivery::{ChangeRequest, Pipeline};
+use crate::delivery::{ChangeRequest, Pipeline, Preview};
 use crate::helm::HelmRelease;
 use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use crate::kustomize::Kustomization;
@@ -116,6 +116,12 @@ impl HasFacts for Pipeline {
 }
 
 impl HasFacts for ChangeRequest {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self)
+    }
+}
+
+impl HasFacts for Preview {
     fn facts(&self) -> Facts {
         Facts::from_object(self)
     }

@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 const IMAGE: &str = "image.toolkit.fluxcd.io";
 
-const KINDS: [Row; 14] = [
+const KINDS: [Row; 15] = [
     (SOURCE, "v1", "Bucket", "buckets"),
     (SOURCE, "v1", "GitRepository", "gitrepositories"),
     (SOURCE, "v1", "HelmChart", "helmcharts"),
@@ -38,6 +38,7 @@ const KINDS: [Row; 14] = [
         "changerequests",
     ),
     (api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines"),
+    (api::delivery::GROUP, "v1alpha1", "Preview", "previews"),
 ];
 
 /// Names of the controllers in the Events that they write.

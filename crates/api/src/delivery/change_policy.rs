@@ -140,7 +140,7 @@ pub struct ForgeSpec {
     #[schemars(length(max = 2048), regex(pattern = r"^(http|https|ssh)://.*$"))]
     pub url: Option<String>,
 
-    /// Secret in the namespace of the ChangePolicy with the key `token` (or `password`, with `username` at Bitbucket),
+    /// Secret in the same namespace with the key `token` (or `password`, with `username` at Bitbucket),
     /// or the keys of a GitHub App; `ca.crt` for a certificate authority of its own.
     pub secret_ref: LocalObjectReference,
 

@@ -64,4 +64,6 @@ pub enum EventSourceKind {
     ChangeRequest,
     /// A pipeline that promotes releases. Flux does not have it.
     Pipeline,
+    /// A preview of pull requests. Flux does not have it.
+    Preview,
 }

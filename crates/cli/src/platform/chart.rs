@@ -27,6 +27,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/crds/delivery.windlass.dev_changepolicies.yaml",
     "files/crds/delivery.windlass.dev_changerequests.yaml",
     "files/crds/delivery.windlass.dev_pipelines.yaml",
+    "files/crds/delivery.windlass.dev_previews.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagepolicies.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagerepositories.yaml",

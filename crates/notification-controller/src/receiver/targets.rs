@@ -273,7 +273,7 @@ fn default_version(kind: &str) -> Option<&'static str> {
         }
         "ImageRepository" => "image.toolkit.fluxcd.io/v1",
         "ArtifactGenerator" => "source.extensions.fluxcd.io/v1beta1",
-        "ChangeRequest" | "Pipeline" => "delivery.windlass.dev/v1alpha1",
+        "ChangeRequest" | "Pipeline" | "Preview" => "delivery.windlass.dev/v1alpha1",
         _ => return None,
     })
 }
@@ -337,6 +337,7 @@ mod tests {
                 "delivery.windlass.dev/v1alpha1",
             ),
             ("Pipeline", "pipelines", "delivery.windlass.dev/v1alpha1"),
+            ("Preview", "previews", "delivery.windlass.dev/v1alpha1"),
         ] {
             let place = place(json!({"kind": kind, "name": "a"}), true).unwrap();
             assert_eq!(
