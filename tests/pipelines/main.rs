@@ -10,6 +10,7 @@ mod commands;
 mod decisions;
 mod gates;
 mod kill;
+mod previews;
 mod promotion;
 mod proposals;
 mod rollbacks;

@@ -49,6 +49,7 @@ impl World {
                 "--weave-pipelines".to_owned(),
                 "--gate-hosts=127.0.0.1".to_owned(),
                 "--webhook-url=https://hooks.example.com/".to_owned(),
+                format!("--source-url={}", source.storage_url()),
             ],
             ..ControllerOptions::default()
         };

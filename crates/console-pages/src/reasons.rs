@@ -15,7 +15,7 @@ pub fn explained(view: &View, reason: &str) -> Option<&'static str> {
 }
 
 #[rustfmt::skip] // one line for each text
-static REASONS: [Row; 46] = [
+static REASONS: [Row; 48] = [
     // Any kind.
     ("AccessDenied",
         "The owner of what it refers to does not allow its use from this namespace.",
@@ -141,12 +141,18 @@ static REASONS: [Row; 46] = [
     ("ChangeNotPossible",
         "A file, its content or a reference is not accepted, or the manifest was changed in Git since it was read.",
         "Eine Datei, ihr Inhalt oder ein Verweis wird nicht angenommen, oder das Manifest hat sich in Git geändert, seit es gelesen wurde."),
+    ("Comparing",
+        "Pull requests wait until it is their turn to be compared.",
+        "Pull-Requests warten, bis sie mit dem Vergleich an der Reihe sind."),
     ("InvalidAnnotation",
         "What people decided stands in an annotation that cannot be read; nothing is promoted.",
         "Was Menschen entschieden haben, steht in einer Annotation, die nicht lesbar ist; nichts wird befördert."),
     ("InvalidSpec",
         "The environments cannot work as they are written; nothing is promoted.",
         "Die Umgebungen können nicht so funktionieren, wie sie geschrieben sind; nichts wird befördert."),
+    ("NotCompared",
+        "A pull request could not be compared, or none could be listed. It is tried again.",
+        "Ein Pull-Request konnte nicht verglichen werden, oder keiner war aufzulisten. Es wird noch einmal versucht."),
     ("NotProposed",
         "No pull request could be opened. The message says whether it is tried again.",
         "Es konnte kein Pull-Request eröffnet werden. Die Meldung sagt, ob es noch einmal versucht wird."),

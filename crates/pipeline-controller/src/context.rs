@@ -1,5 +1,7 @@
 //! Context that all reconciles share.
 
+use std::sync::Arc;
+
 use access_review::Reviews;
 use api::delivery::{AppKind, Pipeline};
 use api::helm::HelmRelease;
@@ -21,6 +23,7 @@ use transport::http;
 use crate::app::{App, Facts};
 use crate::change_request::Requests;
 use crate::failures::Failures;
+use crate::preview::Previews;
 use crate::remote::Remotes;
 use crate::weave::Weave;
 
@@ -47,8 +50,10 @@ pub(crate) struct Context {
     pub(crate) workshop: Workshop,
     pub(crate) writers: Writers,
     pub(crate) failures: Failures,
-    pub(crate) remotes: Remotes,
+    pub(crate) remotes: Arc<Remotes>,
     pub(crate) requests: Requests,
+    /// What is known of Previews.
+    pub(crate) previews: Previews,
     /// Pipelines of Weave GitOps, if they are served.
     pub(crate) weave: Option<Weave>,
     pub(crate) jitter_percentage: u8,

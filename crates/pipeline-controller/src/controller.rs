@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access_review::Reviews;
 use anyhow::Context as _;
-use api::delivery::{AppKind, AppReference, ChangeRequest, Pipeline};
+use api::delivery::{AppKind, AppReference, ChangeRequest, Pipeline, Preview};
 use api::helm::HelmRelease;
 use api::kustomize::Kustomization;
 use api::notification::Receiver;
@@ -19,6 +19,7 @@ use controller_kit::runtime::{
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
+use delivery_diff::Archives;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use git_client::Algorithms;
@@ -34,6 +35,7 @@ use crate::change_request::{self, Requests};
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
+use crate::preview::{self, Previews};
 use crate::reconcile::reconcile;
 use crate::remote::Remotes;
 use crate::weave::Weave;
@@ -75,6 +77,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         watch_into_store_without::<ChangeRequest>(scoped_api(&kit.client, watch), watch, |request| {
             request.spec.files.clear();
         });
+    let (previews, touched_previews) = watch_into_store::<Preview>(scoped_api(&kit.client, watch), watch);
     let (receivers, touched_receivers) = watch_changes(
         scoped_api(&kit.client, watch),
         selecting(""),
@@ -88,6 +91,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     );
     kit.metrics.objects(pipelines.clone(), |_| true);
     kit.metrics.objects(requests.clone(), |_| true);
+    kit.metrics.objects(previews.clone(), |_| true);
     let (weave, touched_weave) = match flags.weave_pipelines {
         true => {
             let (weave, touched) = weave(&flags, &kit);
@@ -133,14 +137,14 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         writers: Writers::default(),
         failures: Failures::default(),
-        remotes: Remotes::new({
+        remotes: Arc::new(Remotes::new({
             let (flags, kit, has_identities) = (
                 flags.clone(),
                 kit.clone(),
                 features.enabled(OBJECT_LEVEL_IDENTITY),
             );
             move || targets(&flags, &kit, has_identities)
-        }),
+        })),
         requests: Requests {
             writer: Writer {
                 client: kit.client.clone(),
@@ -150,6 +154,17 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 manager: NAME,
             },
             queue: Queue::new("changerequest", flags.common.rate, &kit.metrics),
+        },
+        previews: Previews {
+            writer: Writer {
+                client: kit.client.clone(),
+                cache: Cache::new(previews),
+                recorder: kit.recorder.clone(),
+                metrics: kit.metrics.clone(),
+                manager: NAME,
+            },
+            queue: Queue::new("preview", flags.common.rate, &kit.metrics),
+            archives: archives(&flags, &kit)?,
         },
         weave,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,
@@ -165,6 +180,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
         () = hooked(touched_receivers, &context) => anyhow::bail!("the watch of Receivers ended"),
         () = change_requests(touched_requests, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("the watch of ChangeRequests ended"),
+        () = previewing(touched_previews, &context, kit.token.clone()) => anyhow::bail!("the watch of Previews ended"),
         () = weave_pipelines(touched_weave, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("a watch of Weave's kinds ended"),
         () = async {
             listed(&context).await;
@@ -270,6 +286,43 @@ async fn change_requests(
         () = feed(touched, &requests.queue) => {}
         () = working => {}
     }
+}
+
+/// Previews that are worked on at once: each may hold a repository and what is built from it.
+const PREVIEWS: usize = 2;
+
+/// Has pull requests compared.
+async fn previewing(
+    touched: impl futures::Stream<Item = ObjectRef<Preview>>,
+    context: &Arc<Context>,
+    token: CancellationToken,
+) {
+    let previews = &context.previews;
+    let working = async {
+        // A store is dropped with its watch only, and that ends the process.
+        let _ = previews.writer.cache.store().wait_until_ready().await;
+        let handler = {
+            let context = context.clone();
+            move |key: ObjectKey| {
+                let (context, span) = (context.clone(), reconcile_span::<Preview>(&key));
+                preview::reconcile(key, context).instrument(span)
+            }
+        };
+        previews.queue.run(PREVIEWS, token, handler).await;
+        // The end of the process is the other queue's.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = feed(touched, &previews.queue) => {}
+        () = working => {}
+    }
+}
+
+/// Artifacts are had from one server, whatever a status names.
+fn archives(flags: &Flags, kit: &Kit) -> anyhow::Result<Archives> {
+    let beside = || format!("http://source-controller.{}.svc.cluster.local.", kit.namespace).parse();
+    let server = flags.source_url.clone().map_or_else(beside, Ok);
+    Ok(Archives::Server(server.context("the namespace makes no URL")?))
 }
 
 /// Ways to other clusters, as Kustomizations have them. Nothing is applied there.

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
+use url::Url;
 
 /// Name of the controller: field manager, Lease and reporter of events.
 pub const NAME: &str = "pipeline-controller";
 
-/// Reconciles Pipelines: promotes releases from one environment to the next, by changes in Git.
+/// Reconciles Pipelines: promotes releases from one environment to the next, by changes in Git. Reconciles Previews: says on pull
+/// requests what they would change in clusters.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "pipeline-controller", version)]
 pub struct Flags {
@@ -33,6 +35,9 @@ pub struct Flags {
     /// Serve Pipelines of pipelines.weave.works and GitopsClusters of gitops.weave.works, whose definitions must be installed.
     #[arg(long)]
     pub weave_pipelines: bool,
+    /// Address of source-controller, from which previews get charts. Defaults to its Service in the namespace of this controller.
+    #[arg(long, value_name = "URL")]
+    pub source_url: Option<Url>,
     /// Directory for what is being fetched from Git repositories. Defaults to the directory for temporary files.
     #[arg(long, value_name = "PATH")]
     pub fetch_path: Option<PathBuf>,

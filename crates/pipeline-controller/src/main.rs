@@ -1,4 +1,5 @@
-//! Promotes releases from one environment to the next, by changes in Git (ADR 21), and proposes changes that people ask for (ADR 22).
+//! Promotes releases from one environment to the next, by changes in Git (ADR 21), proposes changes that people ask for (ADR 22), and
+//! previews pull requests (ADR 24).
 
 mod app;
 mod apps;
@@ -14,6 +15,7 @@ mod flags;
 mod gates;
 mod observe;
 mod place;
+mod preview;
 mod proposal;
 mod reconcile;
 mod remote;

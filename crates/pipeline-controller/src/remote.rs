@@ -92,6 +92,14 @@ impl Remotes {
         }
     }
 
+    /// A cluster, as an account there.
+    pub(crate) async fn target(
+        &self,
+        placement: Placement<'_>,
+    ) -> Result<Arc<Target>, cluster_access::targets::Error> {
+        self.targets.target_of(placement).await
+    }
+
     /// The clusters of a pipeline's targets. All at once: one that does not answer is waited for beside the others.
     pub(crate) async fn clusters(&self, pipeline: &Pipeline) -> Clusters {
         let namespace = pipeline.namespace().unwrap_or_default();

@@ -1,0 +1,114 @@
+//! What is said at the forge: a comment on the pull request, and a status of its commit.
+
+use api::delivery::{Preview, PreviewState, PreviewedRequest};
+use forge::Forge;
+use forge::check::{State, Status};
+use forge::comment::Comment;
+use forge::incoming::Incoming;
+use kube::ResourceExt as _;
+use merge_preview::Told;
+use sha2::{Digest as _, Sha256};
+
+use super::comparison::Found;
+use super::repositories::Group;
+
+/// Characters of a status: GitHub takes 140.
+const MAX_DESCRIPTION: usize = 140;
+/// Characters of a key, where names may have 40 only.
+const KEY: usize = 32;
+
+/// What is said of a pull request. The marker is the Preview's own.
+pub(super) struct Text {
+    comment: String,
+    marker: String,
+    line: String,
+    is_success: bool,
+}
+
+impl Text {
+    pub(super) fn is_success(&self) -> bool {
+        self.is_success
+    }
+
+    pub(super) fn line(&self) -> String {
+        self.line.clone()
+    }
+}
+
+/// Puts into words what was found out.
+pub(super) fn told(object: &Preview, group: &Group, one: &Incoming, found: &Found) -> Text {
+    let marker = format!("<!-- windlass-preview:{} -->", object.uid().unwrap_or_default());
+    let (head, base) = (found.head.to_string(), found.base.to_string());
+    let told = Told {
+        marker: &marker,
+        head: &head,
+        branch: &group.branch,
+        base: &base,
+        conflicts: &found.conflicts,
+        changed: &found.changed,
+        clusters: &found.clusters,
+        shows_values: !one.is_fork,
+    };
+    Text {
+        comment: told.comment(),
+        line: told.line(),
+        is_success: told.is_success(),
+        marker,
+    }
+}
+
+/// Says it. Returns the number of the comment.
+pub(super) async fn say(
+    object: &Preview,
+    forge: &Forge<'_>,
+    text: &Text,
+    entry: &PreviewedRequest,
+) -> Result<Option<u64>, String> {
+    let mut number = entry.comment;
+    if object.spec.comment.unwrap_or(true) {
+        let comment = Comment {
+            marker: &text.marker,
+            body: &text.comment,
+        };
+        let kept = forge.keep_comment(entry.number, comment, number).await;
+        number = kept.map_err(|error| error.to_string())?;
+    }
+    let state = match entry.state {
+        PreviewState::Pending => State::Pending,
+        PreviewState::Succeeded => State::Success,
+        PreviewState::Failed => State::Failure,
+    };
+    let set = status(object, forge, (&entry.head, state, &entry.message)).await;
+    set.map_err(|error| error.to_string())?;
+    Ok(number)
+}
+
+/// Says that a commit waits for its turn.
+pub(super) async fn pending(object: &Preview, forge: &Forge<'_>, commit: &str) -> Result<(), forge::Error> {
+    status(object, forge, (commit, State::Pending, "waits for its turn")).await
+}
+
+async fn status(
+    object: &Preview,
+    forge: &Forge<'_>,
+    (commit, state, line): (&str, State, &str),
+) -> Result<(), forge::Error> {
+    if !object.spec.commit_status.unwrap_or(true) {
+        return Ok(());
+    }
+    let name = format!(
+        "windlass/preview/{}/{}",
+        object.namespace().unwrap_or_default(),
+        object.name_any()
+    );
+    let description: String = line.chars().take(MAX_DESCRIPTION).collect();
+    let key = hex::encode(Sha256::digest(name.as_bytes()));
+    let status = Status {
+        commit,
+        name: &name,
+        state,
+        description: &description,
+        url: "",
+    };
+    forge.set_status(status, &key[..KEY]).await
+}
