@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-pipelines bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-pipelines chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -137,6 +137,11 @@ bench-pipelines: build ## Measure pipeline-controller with N pipelines (N=100) o
 	$(CARGO) build --release --locked -p pipeline-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-pipelines --pipelines $(or $(N),100) --environments $(or $(ENVIRONMENTS),4) --targets $(or $(TARGETS),5)
+
+bench-previews: build ## Measure pipeline-controller with pull requests of a repository with N applications (N=1000)
+	$(CARGO) build --release --locked -p pipeline-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-previews --apps $(or $(N),1000)
 
 bench-images: build ## Measure image-controller with N images (N=100) of TAGS=100 tags and FILES=10000 files in Git; LISTED=1 only scans lists; PEER=folder with Flux's two image controllers
 	$(CARGO) build --release --locked -p image-controller

@@ -14,6 +14,7 @@ pub mod image;
 pub mod notify;
 mod pages;
 pub mod pipeline;
+pub mod preview;
 mod ready;
 pub mod releases;
 pub mod rest;

@@ -51,6 +51,8 @@ enum Task {
     BenchImages(bench::image::Arguments),
     /// Measure pipeline-controller: many pipelines, from a healthy release to its commits for the next environment.
     BenchPipelines(bench::pipeline::Arguments),
+    /// Measure pipeline-controller: pull requests of a repository with many applications.
+    BenchPreviews(bench::preview::Arguments),
     /// Measure the console: a picture of many apps, queries at a rate, a change until subscribers have it.
     BenchConsole(bench::console::Arguments),
     /// Measure all four controllers with many apps at rest: memory, and the time from start to ready.
@@ -85,6 +87,7 @@ fn main() -> Result<()> {
         Task::BenchNotify(arguments) => bench::notify::run(&arguments),
         Task::BenchImages(arguments) => bench::image::run(&arguments),
         Task::BenchPipelines(arguments) => bench::pipeline::run(&arguments),
+        Task::BenchPreviews(arguments) => bench::preview::run(&arguments),
         Task::BenchConsole(arguments) => bench::console::run(&arguments),
         Task::BenchIdle(arguments) => bench::idle::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),
