@@ -4,7 +4,9 @@
 //! is in their files.
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, LOCATION,
+};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -20,6 +22,8 @@ use crate::retry_after;
 const MAX_ANSWER: usize = 8 << 20;
 /// Bytes of a service's refusal that are quoted.
 const MAX_QUOTED: usize = 300;
+/// Longer entity tags are not kept, in bytes.
+const MAX_TAG: usize = 256;
 /// Repositories that were renamed are elsewhere.
 const MAX_REDIRECTS: usize = 3;
 
@@ -90,6 +94,29 @@ impl<'a> Api<'a> {
         let url = request.url.clone();
         let answer = self.ask(request).await?;
         parsed(&url, &answer)
+    }
+
+    /// Fetches the object at this path unless it is the one that is known by an entity tag, which is brought up to date. Services do not
+    /// count answers that nothing is new.
+    pub async fn get_new<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        known: &mut Option<String>,
+    ) -> Result<Option<T>, Error> {
+        let mut request = self.request(Method::GET, path, query, None::<&()>)?;
+        if let Some(tag) = known.as_deref().and_then(|tag| HeaderValue::from_str(tag).ok()) {
+            request.headers.insert(IF_NONE_MATCH, tag);
+        }
+        let url = request.url.clone();
+        let answer = self.exchange(request.clone()).await?;
+        if answer.status == StatusCode::NOT_MODIFIED && known.is_some() {
+            return Ok(None);
+        }
+        let answer = self.success(&request, answer)?;
+        let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        *known = tag.filter(|tag| tag.len() <= MAX_TAG).map(str::to_owned);
+        parsed(&url, &answer).map(Some)
     }
 
     /// Fetches the object at this path, if there is one.

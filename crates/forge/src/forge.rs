@@ -112,15 +112,21 @@ impl<'a> Forge<'a> {
         found.map_err(|error| error.within("failed to list pull requests"))
     }
 
-    /// All open pull requests to a branch, those from forks included.
+    /// All open pull requests to a branch, those from forks included; None if they are those that are known by an entity tag, which is
+    /// brought up to date.
     ///
     /// # Errors
     /// At Bitbucket and Azure DevOps, which are not asked for them.
-    pub async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+    pub async fn incoming(
+        &self,
+        base: &str,
+        known: &mut Option<String>,
+    ) -> Result<Option<Vec<Incoming>>, Error> {
         let found = match &self.0 {
-            Repository::GitHub(at) => at.incoming(base).await,
-            Repository::GitLab(at) => at.incoming(base).await,
-            Repository::Gitea(at) => at.incoming(base).await,
+            Repository::GitHub(at) => at.incoming(base, known).await,
+            Repository::GitLab(at) => at.incoming(base, known).await,
+            // It gives lists no entity tags.
+            Repository::Gitea(at) => at.incoming(base).await.map(Some),
             Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
                 Err(elsewhere())
             }

@@ -149,7 +149,11 @@ impl<'a> GitHub<'a> {
     }
 
     /// All open pull requests to `base`, the oldest first.
-    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+    pub(crate) async fn incoming(
+        &self,
+        base: &str,
+        known: &mut Option<String>,
+    ) -> Result<Option<Vec<Incoming>>, Error> {
         let path = self.path(&["pulls"])?;
         let mut all = Vec::new();
         for number in 1..=MAX_PAGES {
@@ -162,15 +166,24 @@ impl<'a> GitHub<'a> {
                 PAGE,
                 ("page", number.as_str()),
             ];
-            let found: Vec<Found> = self.api.get(&path, &query).await?;
+            let found: Vec<Found> = match number.as_str() {
+                "1" => match self.api.get_new(&path, &query, known).await? {
+                    Some(found) => found,
+                    None => return Ok(None),
+                },
+                _ => self.api.get(&path, &query).await?,
+            };
             let is_last = found.len() < PAGE_SIZE;
             all.extend(found.into_iter().filter_map(Found::incoming));
             if is_last {
                 break;
             }
         }
+        if all.len() >= PAGE_SIZE {
+            *known = None; // the tag is that of the first page
+        }
         all.retain(|incoming| incoming.request.base == base);
-        Ok(all)
+        Ok(Some(all))
     }
 
     /// Where the comments of a pull request are.

@@ -116,7 +116,11 @@ impl<'a> GitLab<'a> {
     }
 
     /// All open merge requests to `base`, the oldest first.
-    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+    pub(crate) async fn incoming(
+        &self,
+        base: &str,
+        known: &mut Option<String>,
+    ) -> Result<Option<Vec<Incoming>>, Error> {
         let mut all = Vec::new();
         for number in 1..=MAX_PAGES {
             let number = number.to_string();
@@ -128,15 +132,28 @@ impl<'a> GitLab<'a> {
                 PAGE,
                 ("page", number.as_str()),
             ];
-            let found: Vec<Found> = self.api.get(&self.path(&["merge_requests"]), &query).await?;
+            let found: Vec<Found> = match number.as_str() {
+                "1" => match self
+                    .api
+                    .get_new(&self.path(&["merge_requests"]), &query, known)
+                    .await?
+                {
+                    Some(found) => found,
+                    None => return Ok(None),
+                },
+                _ => self.api.get(&self.path(&["merge_requests"]), &query).await?,
+            };
             let is_last = found.len() < PAGE_SIZE;
             all.extend(found.into_iter().filter_map(Found::incoming));
             if is_last {
                 break;
             }
         }
+        if all.len() >= PAGE_SIZE {
+            *known = None; // the tag is that of the first page
+        }
         all.retain(|incoming| incoming.request.base == base);
-        Ok(all)
+        Ok(Some(all))
     }
 
     /// Where the notes of a merge request are.

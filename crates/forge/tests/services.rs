@@ -11,11 +11,13 @@ mod description;
 use std::sync::{Arc, Mutex};
 
 use forge::check::{State as CheckState, Status};
+use forge::comment::Comment;
 use forge::exchange::{Answer, Exchange, Request};
 use forge::pull_request::{Draft, Merge, Method, State};
 use forge::{Error, Forge, Kind, Login};
 use futures::future::BoxFuture;
-use http::{HeaderMap, StatusCode};
+use http::header::ETAG;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use description::Description;
@@ -41,6 +43,10 @@ impl Exchange for Scripted {
         let text = format!("{} {url}", request.method);
         self.asked.lock().unwrap().push(text.clone());
         let asked = body.clone();
+        let is_known = request
+            .headers
+            .get("if-none-match")
+            .is_some_and(|tag| tag == "\"tag\"");
         let (status, body) = (self.service)(request.method.as_str(), &url, &body)
             .unwrap_or_else(|| (404, json!({"message": format!("no such thing: {text} {body}")})));
         if let Some(description) = &self.description {
@@ -49,8 +55,11 @@ impl Exchange for Scripted {
         }
         Box::pin(async move {
             Ok(Answer {
-                status: StatusCode::from_u16(status).unwrap(),
-                headers: HeaderMap::new(),
+                status: match is_known {
+                    true => StatusCode::NOT_MODIFIED,
+                    false => StatusCode::from_u16(status).unwrap(),
+                },
+                headers: HeaderMap::from_iter([(ETAG, HeaderValue::from_static("\"tag\""))]),
                 body: body.to_string().into(),
                 is_cut: false,
             })
@@ -133,6 +142,127 @@ async fn play(kind: Kind, address: &str, username: &str, reviewer: &str, service
         assert!(!line.contains("hunter2"), "{line}");
     }
     asked
+}
+
+/// Lists pull requests, those from forks too, and keeps a comment among those of others.
+async fn preview(kind: Kind, address: &str, service: Service) -> Vec<String> {
+    let scripted = Scripted {
+        service,
+        asked: Arc::default(),
+        description: None,
+    };
+    let login = Login {
+        username: String::new(),
+        password: "hunter2-token".to_owned(),
+    };
+    let forge = Forge::new(kind, address, &login, scripted.clone()).unwrap();
+    let mut known = None;
+    let incoming = forge.incoming("main", &mut known).await.unwrap().unwrap();
+    assert_eq!(known.as_deref(), Some("\"tag\""));
+    assert!(
+        forge.incoming("main", &mut known).await.unwrap().is_none(),
+        "{kind}"
+    );
+    let seen: Vec<_> = incoming
+        .iter()
+        .map(|one| {
+            (
+                one.request.number,
+                one.author.as_str(),
+                one.is_fork,
+                one.labels.len(),
+            )
+        })
+        .collect();
+    assert_eq!(seen, [(7, "ana", false, 1), (8, "eve", true, 0)], "{kind}");
+    let comment = Comment {
+        marker: "<!-- m -->",
+        body: "<!-- m --> new",
+    };
+    let number = forge.keep_comment(7, comment, None).await.unwrap();
+    assert_eq!(number, Some(6), "{kind}: the one of the token's owner");
+    assert_eq!(forge.keep_comment(7, comment, Some(6)).await.unwrap(), Some(6));
+    assert_eq!(
+        forge.keep_comment(7, comment, Some(9)).await.unwrap(),
+        Some(6),
+        "9 is gone"
+    );
+    scripted.asked.lock().unwrap().clone()
+}
+
+#[tokio::test]
+async fn previews_at_github() {
+    fn request(number: u64, author: &str, repository: u64, labels: Value) -> Value {
+        json!({
+            "number": number, "html_url": "https://github.com/o/r/pull/7", "title": "t", "state": "open",
+            "head": {"ref": "updates", "sha": COMMIT, "repo": {"id": repository}},
+            "base": {"ref": "main", "sha": "b", "repo": {"id": 1}}, "user": {"login": author}, "labels": labels,
+        })
+    }
+    let service: Service = |method, url, body| {
+        let path = url.strip_prefix("https://api.github.com/repos/o/r/")?;
+        Some(match (method, path) {
+            ("GET", list) if list.starts_with("pulls?state=open&base=main") => (
+                200,
+                json!([
+                    request(7, "ana", 1, json!([{"name": "preview"}])),
+                    request(8, "eve", 2, json!([]))
+                ]),
+            ),
+            // Who signs in as an App may not ask who that is: the comment is known by being a robot's.
+            ("GET", list) if list.starts_with("issues/7/comments?") => (
+                200,
+                json!([
+                    {"id": 4, "body": "> <!-- m -->", "user": {"login": "app[bot]", "type": "Bot"}},
+                    {"id": 5, "body": "<!-- m -->", "user": {"login": "mallory", "type": "User"}},
+                    {"id": 6, "body": "<!-- m --> old", "user": {"login": "app[bot]", "type": "Bot"}},
+                ]),
+            ),
+            ("PATCH", "issues/comments/6") if body["body"] == "<!-- m --> new" => (200, json!({"id": 6})),
+            _ => return None,
+        })
+    };
+    let asked = preview(Kind::GitHub, "https://github.com/o/r", service).await;
+    assert!(asked.iter().all(|line| !line.starts_with("POST")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn previews_at_gitlab() {
+    fn request(number: u64, author: &str, project: u64, labels: Value) -> Value {
+        json!({
+            "iid": number, "web_url": "https://gitlab.com/g/r/-/merge_requests/7", "title": "t", "state": "opened",
+            "source_branch": "updates", "target_branch": "main", "sha": COMMIT, "source_project_id": project,
+            "target_project_id": 1, "author": {"username": author}, "labels": labels,
+        })
+    }
+    let service: Service = |method, url, body| {
+        if url == "https://gitlab.com/api/v4/user" {
+            return Some((200, json!({"username": "bot"})));
+        }
+        let path = url.strip_prefix("https://gitlab.com/api/v4/projects/g/r/")?;
+        Some(match (method, path) {
+            ("GET", list) if list.starts_with("merge_requests?target_branch=main&state=opened") => (
+                200,
+                json!([
+                    request(7, "ana", 1, json!(["preview"])),
+                    request(8, "eve", 2, json!([]))
+                ]),
+            ),
+            ("GET", list) if list.starts_with("merge_requests/7/notes?") => (
+                200,
+                json!([
+                    {"id": 5, "body": "<!-- m -->", "author": {"username": "mallory"}},
+                    {"id": 6, "body": "<!-- m --> old", "author": {"username": "bot"}},
+                ]),
+            ),
+            ("PUT", "merge_requests/7/notes/6") if body["body"] == "<!-- m --> new" => {
+                (200, json!({"id": 6}))
+            }
+            _ => return None,
+        })
+    };
+    let asked = preview(Kind::GitLab, "https://gitlab.com/g/r.git", service).await;
+    assert!(asked.iter().all(|line| !line.starts_with("POST")), "{asked:?}");
 }
 
 #[tokio::test]

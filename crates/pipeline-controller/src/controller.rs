@@ -35,7 +35,7 @@ use crate::change_request::{self, Requests};
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::flags::{Flags, NAME};
-use crate::preview::{self, Previews};
+use crate::preview::{self, Lists, Previews};
 use crate::reconcile::reconcile;
 use crate::remote::Remotes;
 use crate::weave::Weave;
@@ -165,6 +165,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             },
             queue: Queue::new("preview", flags.common.rate, &kit.metrics),
             archives: archives(&flags, &kit)?,
+            listed: Lists::default(),
         },
         weave,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,

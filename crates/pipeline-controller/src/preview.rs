@@ -6,7 +6,8 @@ mod helpers;
 mod repositories;
 mod said;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::delivery::{Preview, PreviewState, PreviewStatus, PreviewedRequest};
@@ -55,6 +56,52 @@ pub(crate) struct Previews {
     pub(crate) queue: Queue<ObjectKey>,
     /// Where charts of this cluster are had from.
     pub(crate) archives: Archives,
+    pub(crate) listed: Lists,
+}
+
+/// What forges listed last, by Preview and repository: they are asked for what is new.
+#[derive(Default)]
+pub(crate) struct Lists(Mutex<HashMap<(ObjectKey, String), Listed>>);
+
+/// Open pull requests, and the entity tag of their list.
+#[derive(Clone, Default)]
+struct Listed {
+    tag: Option<String>,
+    incoming: Vec<Incoming>,
+}
+
+impl Lists {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(ObjectKey, String), Listed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, preview: &ObjectKey) {
+        self.lock().retain(|(of, _), _| of != preview);
+    }
+
+    /// Asks a forge.
+    async fn incoming(
+        &self,
+        preview: &ObjectKey,
+        group: &Group,
+        forge: &Forge<'_>,
+    ) -> Result<Vec<Incoming>, forge::Error> {
+        let key = (preview.clone(), format!("{} {}", group.url, group.branch));
+        let mut known = self.lock().get(&key).cloned().unwrap_or_default();
+        if let Some(mut found) = forge.incoming(&group.branch, &mut known.tag).await? {
+            for one in &mut found {
+                // They may be long, and are not looked at.
+                one.request.body = String::new();
+            }
+            known.incoming = found;
+            let mut all = self.lock();
+            match known.tag {
+                Some(_) => drop(all.insert(key, known.clone())),
+                None => drop(all.remove(&key)),
+            }
+        }
+        Ok(known.incoming)
+    }
 }
 
 /// Why pull requests are not looked at.
@@ -95,7 +142,11 @@ impl From<forge::Error> for Error {
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
     let writer = &context.previews.writer;
     writer
-        .reconcile(&key, |_| {}, |object| follow(object, &context))
+        .reconcile(
+            &key,
+            |_| context.previews.listed.forget(&key),
+            |object| follow(object, &context),
+        )
         .await
 }
 
@@ -248,7 +299,9 @@ impl Pass<'_> {
     async fn look_at(&mut self, group: &Group, status: &PreviewStatus) -> Result<(), Error> {
         let spec = &self.object.spec;
         let forge = self.sign_in(group).await?;
-        let mut incoming = forge.incoming(&group.branch).await?;
+        let listed = &self.context.previews.listed;
+        let preview = ObjectKey::from_object(self.object);
+        let mut incoming = listed.incoming(&preview, group, &forge).await?;
         incoming.retain(|one| merge_preview::accepts(spec.pull_requests.as_ref(), one));
         incoming.truncate(MAX_REQUESTS.saturating_sub(self.found.len()));
         if incoming.is_empty() {
