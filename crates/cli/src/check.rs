@@ -1,7 +1,8 @@
-//! `windlass check`: whether a cluster is one for the controllers, and how they are.
+//! `windlass check`: whether a cluster is one for the controllers, and how they are; or whether a repository is sound.
 
 mod artifact_service;
 mod line;
+mod repository;
 mod state;
 
 use clap::Args;
@@ -25,6 +26,9 @@ pub(crate) struct Flags {
     output: Form,
 
     #[command(flatten)]
+    repository: repository::Repository,
+
+    #[command(flatten)]
     place: Place,
 }
 
@@ -35,10 +39,21 @@ enum Form {
     Text,
     Json,
     Yaml,
+    /// SARIF 2.1.0, for a repository only
+    Sarif,
+    /// JUnit XML, for a repository only
+    Junit,
 }
 
 /// Looks, and prints.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
+    if let Some(folder) = &flags.repository.folder {
+        return repository::run(folder, &flags.repository, flags.output);
+    }
+    if matches!(flags.output, Form::Sarif | Form::Junit) {
+        let message = "sarif and junit are for a repository: name its folder";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
         let lines = match flags.pre {
@@ -49,6 +64,8 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
             Form::Text => print(&shown(&lines, Colours::of_terminal()))?,
             Form::Json => print(&output::document(&value(&lines), Output::Json)?)?,
             Form::Yaml => print(&output::document(&value(&lines), Output::Yaml)?)?,
+            // They were refused before.
+            Form::Sarif | Form::Junit => {}
         }
         let failed = lines.iter().filter(|line| line.level == Level::Bad).count();
         match failed {

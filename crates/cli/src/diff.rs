@@ -16,10 +16,10 @@ use serde_json::Value;
 use crate::cluster::output::Colours;
 use crate::cluster::{self, Cluster, Failure, Scope, Target, print, select};
 use crate::progress::Progress;
-use checkout::Checkout;
-use sources::Sources;
 
+pub(crate) use checkout::Checkout;
 pub(crate) use show::{Form, hunks, shown};
+pub(crate) use sources::Sources;
 
 /// Command line of `diff`.
 #[derive(Debug, Args)]

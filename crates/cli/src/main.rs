@@ -135,7 +135,7 @@ enum Command {
     Takeover(Box<takeover::Flags>),
     /// Restore Flux's controllers as they were before `takeover`.
     Giveback(Box<giveback::Flags>),
-    /// Check the prerequisites of the controllers and their health.
+    /// Check the prerequisites of the controllers and their health, or a repository without a cluster.
     Check(Box<check::Flags>),
     /// Print a shell completion script.
     Completion(completion::Flags),

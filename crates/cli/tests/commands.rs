@@ -67,7 +67,10 @@ fn wrong_usage_ends_with_2_before_a_cluster_is_looked_for() {
             vec!["takeover", "-f", "/nowhere/values.yaml"],
             "Error: open /nowhere/values.yaml: no such file or directory",
         ),
-        (vec!["check", "-o", "name"], "[possible values: text, json, yaml]"),
+        (
+            vec!["check", "-o", "name"],
+            "[possible values: text, json, yaml, sarif, junit]",
+        ),
         (
             vec!["nonsense"],
             "Error: unknown command \"nonsense\" for \"windlass\"",
