@@ -22,7 +22,8 @@ use delivery_diff::Archives;
 use forge::Forge;
 use forge::incoming::Incoming;
 use git_client::ObjectId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use remote_access::error::ReadError;
 
@@ -42,6 +43,8 @@ const FORGE_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REQUESTS: usize = 100;
 /// Pull requests that are compared before it is the turn of other Previews.
 const AT_ONCE: usize = 4;
+/// One that could not be compared is tried again after this time, unless it changes: it must not take the turns of others.
+const RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// When the next ones have their turn.
 const NEXT: Duration = Duration::from_millis(1);
 
@@ -178,6 +181,7 @@ async fn follow(object: Arc<Preview>, context: &Context) -> Result<Outcome, Unre
     let (ready, outcome) = match looked {
         Err(error) => {
             let text = error_chain::chain(&error);
+            next.pull_requests = with_rest(found, &status);
             (
                 Fact::does_not_hold(condition_types::READY, NOT_COMPARED, text),
                 Outcome::Backoff,
@@ -222,9 +226,10 @@ fn concluded(
         );
     }
     if let Some(problem) = problem {
+        // Others must not wait for it.
         return (
             Fact::does_not_hold(condition_types::READY, NOT_COMPARED, problem),
-            Outcome::Backoff,
+            again,
         );
     }
     let text = match count {
@@ -236,6 +241,20 @@ fn concluded(
         Fact::holds(condition_types::READY, reasons::SUCCEEDED, text),
         again,
     )
+}
+
+/// What was found before something failed, and what was known of the rest: nothing is compared and said again for that.
+fn with_rest(mut found: Vec<PreviewedRequest>, status: &PreviewStatus) -> Vec<PreviewedRequest> {
+    for known in &status.pull_requests {
+        if !found
+            .iter()
+            .any(|one| is_same(one, &known.repository, known.number))
+        {
+            found.push(known.clone());
+        }
+    }
+    found.truncate(MAX_REQUESTS);
+    found
 }
 
 /// What events say: the results that are new.
@@ -267,6 +286,12 @@ fn news(before: &PreviewStatus, after: &PreviewStatus) -> Vec<(Severity, String)
 /// Returns whether it could not be compared at this very commit.
 fn has_failed(known: &PreviewedRequest, one: &Incoming) -> bool {
     known.state == PreviewState::Pending && !known.message.is_empty() && known.head == one.request.commit
+}
+
+/// Returns whether it was tried longer ago than that.
+fn is_over(known: &PreviewedRequest, time: SignedDuration) -> bool {
+    let tried = known.compared_at.as_ref();
+    tried.is_none_or(|tried| Timestamp::now().duration_since(tried.0) >= time)
 }
 
 fn is_same(known: &PreviewedRequest, repository: &str, number: u64) -> bool {
@@ -360,11 +385,12 @@ impl Pass<'_> {
         if !is_due {
             return;
         }
+        let is_tried = has_failed(entry, one) && entry.base == base && entry.generation == generation;
+        if is_tried && !self.is_asked && !is_over(entry, RETRY) || self.left == 0 && has_failed(entry, one) {
+            self.note(entry, Err(entry.message.clone()));
+            return;
+        }
         if self.left == 0 {
-            if has_failed(entry, one) {
-                self.note(entry, Err(entry.message.clone()));
-                return;
-            }
             self.waiting += 1;
             // It stays due, whatever made it so.
             entry.generation = 0;
@@ -394,6 +420,8 @@ impl Pass<'_> {
             Err(problem) => {
                 entry.head.clone_from(&one.request.commit);
                 entry.state = PreviewState::Pending;
+                (entry.base, entry.generation) = (base, generation);
+                entry.compared_at = Some(Time(Timestamp::now()));
                 self.note(entry, Err(problem));
             }
         }
@@ -431,9 +459,7 @@ impl Pass<'_> {
         };
         entry.message = told.line();
         entry.comment = said::say(self.object, forge, &told, &entry).await?;
-        entry.compared_at = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
-            Timestamp::now(),
-        ));
+        entry.compared_at = Some(Time(Timestamp::now()));
         Ok(entry)
     }
 }
@@ -441,4 +467,65 @@ impl Pass<'_> {
 /// A commit as statuses have it.
 fn parsed(commit: &str) -> Option<ObjectId> {
     ObjectId::from_hex(commit.as_bytes()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use forge::pull_request::{PullRequest, State};
+
+    use super::*;
+
+    fn entry(repository: &str, number: u64) -> PreviewedRequest {
+        PreviewedRequest {
+            repository: repository.to_owned(),
+            number,
+            ..PreviewedRequest::default()
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_kept_when_another_repository_fails() {
+        let status = PreviewStatus {
+            pull_requests: vec![entry("a", 1), entry("b", 1), entry("b", 2)],
+            ..PreviewStatus::default()
+        };
+        let mut fresh = entry("a", 1);
+        fresh.state = PreviewState::Succeeded;
+        let kept = with_rest(vec![fresh.clone()], &status);
+        assert_eq!(kept, [fresh, entry("b", 1), entry("b", 2)]);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_tried_again_later() {
+        let incoming = |commit: &str| Incoming {
+            request: PullRequest {
+                number: 1,
+                url: String::new(),
+                title: String::new(),
+                body: String::new(),
+                state: State::Open,
+                head: "more".to_owned(),
+                base: "main".to_owned(),
+                commit: commit.to_owned(),
+                opened: None,
+            },
+            author: String::new(),
+            labels: Vec::new(),
+            is_fork: false,
+        };
+        let mut known = entry("a", 1);
+        known.head = "1".to_owned();
+        assert!(!has_failed(&known, &incoming("1")), "it waits for its turn");
+        known.message = "no".to_owned();
+        assert!(has_failed(&known, &incoming("1")));
+        assert!(
+            !has_failed(&known, &incoming("2")),
+            "another commit is another try"
+        );
+        assert!(is_over(&known, RETRY));
+        known.compared_at = Some(Time(Timestamp::now()));
+        assert!(!is_over(&known, RETRY));
+        known.compared_at = Timestamp::now().checked_sub(RETRY).ok().map(Time);
+        assert!(is_over(&known, RETRY));
+    }
 }

@@ -142,8 +142,16 @@ impl Looking<'_> {
             }
             // Builds and templates take their time; others must not wait for them.
             let runtime = tokio::runtime::Handle::current();
+            // Who waits for it no more, since the time is over, has it end as well.
+            let (_waiting, given_up) = tokio::sync::oneshot::channel::<()>();
             let comparing = tokio::task::spawn_blocking(move || {
-                runtime.block_on(delivery_diff::compare(&mut world, roots, true, |_| {}))
+                let compared = delivery_diff::compare(&mut world, roots, true, |_| {});
+                runtime.block_on(async {
+                    tokio::select! {
+                        sections = compared => sections,
+                        _ = given_up => Vec::new(),
+                    }
+                })
             });
             sections.extend(comparing.await.map_err(|error| error.to_string())?);
         }
