@@ -318,11 +318,12 @@ fn fifty_pull_requests_at_once_are_all_compared() {
             heads.push((team.open(&team.forge.bot, &branch).await?, head, n));
         }
         team.preview(json!({})).await?;
-        team.wait(|object| {
+        let all_compared = |object: &kube::api::DynamicObject| {
             let all = field(object, "/status/pullRequests").and_then(Value::as_array);
             all.is_some_and(|all| all.len() == 50 && all.iter().all(|one| one["state"] == "Succeeded"))
-        })
-        .await?;
+        };
+        // Fifty comments and statuses, on a machine that has other things to do.
+        wait_for(&team.previews(), "requests", all_compared, PATIENCE * 3).await?;
         for (number, head, n) in heads {
             let comment = team.comment(number, &head).await?;
             ensure!(
