@@ -74,6 +74,15 @@ async fn in_cluster(
         }
         (None, _) => {}
     }
+    let repository = object
+        .spec
+        .chart
+        .as_ref()
+        .and_then(|template| source_of(object, template));
+    if let Some(repository) = repository.filter(|repository| world.changed_source(repository).is_some()) {
+        let note = format!("{repository} would change too; the chart is the one that it has now");
+        compared.section.notes.push(note);
+    }
     let found = world.reader.get(source).await?;
     let missing = || format!("the chart cannot be had: {source} does not exist (yet)");
     let Some(template) = &object.spec.chart else {
@@ -155,7 +164,7 @@ fn source_of(object: &HelmRelease, template: &ChartTemplate) -> Option<ObjectId>
 }
 
 /// The object of the cluster that has the chart.
-fn chart_of(object: &HelmRelease) -> Option<ObjectId> {
+pub(crate) fn chart_of(object: &HelmRelease) -> Option<ObjectId> {
     let own = object.namespace().unwrap_or_default();
     if let Some(reference) = &object.spec.chart_ref {
         let namespace = reference

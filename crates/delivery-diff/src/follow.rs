@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use api::helm::HelmRelease;
 use delivery_graph::object;
 use manifest::ObjectId;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::report::{Action, Section};
 use crate::source::source_of;
 use crate::subject::{Compared, Subject};
 use crate::world::World;
-use crate::{kustomization, release};
+use crate::{chart, kustomization, release};
 
 /// Compares all of them, those that are applied after those that apply them.
 pub async fn all(
@@ -177,7 +178,9 @@ fn concern(world: &World, object: &Value, changes: bool) -> Concern {
             Concern::Content
         }
         // The chart may be had from the cluster, and values may be in the content.
-        "HelmRelease" if changes || world.plans_values_of(object) => Concern::Content,
+        "HelmRelease" if changes || world.plans_values_of(object) || has_new_chart(world, object) => {
+            Concern::Content
+        }
         "Kustomization" if changes && !is_local => {
             Concern::Elsewhere(source.map_or_else(String::new, |source| source.to_string()))
         }
@@ -205,6 +208,15 @@ pub fn parents_first(roots: Vec<Value>) -> Vec<Value> {
     let (children, mut first): (Vec<_>, Vec<_>) = roots.iter().cloned().partition(is_child);
     first.extend(children);
     first
+}
+
+/// Returns whether the source of a chart would be another one, and the chart can be fetched for that.
+fn has_new_chart(world: &World, object: &Value) -> bool {
+    let source = || {
+        let release: HelmRelease = serde_json::from_value(object.clone()).ok()?;
+        chart::chart_of(&release)
+    };
+    world.fetcher.is_some() && source().is_some_and(|source| world.changed_source(&source).is_some())
 }
 
 /// Marks an object that leaves one Kustomization and appears in another as handed over, not deleted. Helm

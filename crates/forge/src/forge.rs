@@ -143,16 +143,11 @@ impl<'a> Forge<'a> {
         }
     }
 
-    /// Adds a comment that begins with a marker, or changes the one of the token's owner that is there. Returns its number.
+    /// Adds a comment that begins with a marker, or changes the one of the token's owner that is there.
     ///
     /// # Errors
     /// At Bitbucket and Azure DevOps, where comments are not kept up to date.
-    pub async fn keep_comment(
-        &self,
-        number: u64,
-        comment: Comment<'_>,
-        known: Option<u64>,
-    ) -> Result<Option<u64>, Error> {
+    pub async fn keep_comment(&self, number: u64, comment: Comment<'_>) -> Result<(), Error> {
         let text = number.to_string();
         let kept = match &self.0 {
             Repository::GitHub(at) => {
@@ -163,21 +158,22 @@ impl<'a> Forge<'a> {
                         me => me.map(Mine::Named),
                     }
                 };
-                comment.put(&at.api, &at.comments(&text)?, known, mine).await
+                comment.put(&at.api, &at.comments(&text)?, None, mine).await
             }
             Repository::GitLab(at) => {
                 let mine = async { comment::me(&at.api).await.map(Mine::Named) };
-                comment.put(&at.api, &at.comments(&text), known, mine).await
+                comment.put(&at.api, &at.comments(&text), None, mine).await
             }
             Repository::Gitea(at) => {
                 let mine = async { comment::me(&at.api).await.map(Mine::Named) };
-                comment.put(&at.api, &at.comments(&text)?, known, mine).await
+                comment.put(&at.api, &at.comments(&text)?, None, mine).await
             }
             Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
                 Err(elsewhere())
             }
         };
-        kept.map_err(|error| error.within(&format!("failed to comment on pull request {number}")))
+        kept.map(drop)
+            .map_err(|error| error.within(&format!("failed to comment on pull request {number}")))
     }
 
     /// Opens a pull request.

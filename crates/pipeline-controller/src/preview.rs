@@ -302,7 +302,7 @@ fn is_same(known: &PreviewedRequest, repository: &str, number: u64) -> bool {
 struct Pass<'a> {
     object: &'a Preview,
     context: &'a Context,
-    /// Whether somebody asked for it: then all are compared again.
+    /// Whether a reconciliation was requested: then all are compared again.
     is_asked: bool,
     /// How many may be compared in this pass.
     left: usize,
@@ -458,7 +458,7 @@ impl Pass<'_> {
             false => PreviewState::Failed,
         };
         entry.message = told.line();
-        entry.comment = said::say(self.object, forge, &told, &entry).await?;
+        said::say(self.object, forge, &told, &entry).await?;
         entry.compared_at = Some(Time(Timestamp::now()));
         Ok(entry)
     }

@@ -16,6 +16,8 @@ use testkit::wait_for;
 use crate::proposals::Forge;
 use crate::world::{DELIVERY, HELM, KUSTOMIZE, PATIENCE, Scene};
 
+const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+
 /// What a pull request does to a file: its new content, or None to delete it.
 pub type File<'a> = (&'a str, Option<&'a str>);
 
@@ -338,6 +340,7 @@ impl Team {
             ("apps/v1", "Deployment"),
             (KUSTOMIZE, "Kustomization"),
             (HELM, "HelmRelease"),
+            (SOURCE, "OCIRepository"),
         ] {
             let api = objects::api(&self.scene.client, version, kind, &self.scene.namespace);
             for object in api.list(&Default::default()).await?.items {
@@ -430,6 +433,3 @@ pub fn promised(comment: &str) -> BTreeSet<String> {
     }
     found
 }
-
-/// A short while, for what must not happen.
-pub const A_WHILE: Duration = Duration::from_secs(3);

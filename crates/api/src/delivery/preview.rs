@@ -47,9 +47,9 @@ pub struct PreviewSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_requests: Option<PullRequestFilter>,
 
-    /// ServiceAccount in the same namespace by which objects are read and the API server is asked what would come of them, by
-    /// server-side dry runs. It needs the verbs get, list, create and patch for what is compared; an admission policy can restrict it to
-    /// dry runs. What it may read, the readers of a pull request may see, except for values that come from Secrets.
+    /// Name of a ServiceAccount in the same namespace. As this account, objects are read and server-side dry runs are made. It needs the
+    /// verbs get, list, create and patch on these objects; an admission policy can restrict it to dry runs. Readers of a pull request
+    /// may see what the account can read, except for values from Secrets.
     #[schemars(length(min = 1, max = 253))]
     pub service_account_name: String,
 
@@ -117,13 +117,13 @@ pub struct PreviewCluster {
     #[schemars(length(min = 1, max = 63))]
     pub name: String,
 
-    /// How to reach it, if it is another cluster: a Secret or ConfigMap in the same namespace. The GitRepositories with the same URL and
-    /// branch there are compared, and what is built from them.
+    /// How to reach it, if it is another cluster: a Secret or ConfigMap in the same namespace. The preview covers GitRepositories there
+    /// with the same URL and branch, and the Kustomizations and HelmReleases that use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfigReference>,
 }
 
-/// What is known of pull requests.
+/// Observed state of a Preview.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PreviewStatus {
@@ -139,7 +139,7 @@ pub struct PreviewStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// Open pull requests that are compared, up to 100.
+    /// Open pull requests that this Preview compares, up to 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pull_requests: Vec<PreviewedRequest>,
 }
@@ -176,11 +176,7 @@ pub struct PreviewedRequest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 
-    /// Number of the comment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<u64>,
-
-    /// When it was compared.
+    /// When it was compared, or when that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_at: Option<Time>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api::meta::KubeConfigReference;
+use api::meta::{KubeConfigReference, condition_types};
 use cluster_access::targets::Placement;
 use delivery_diff::{Accounts, Fetcher};
 use delivery_graph::object::{self, text};
@@ -116,6 +116,7 @@ impl TemporarySources {
                 error_chain::chain(error)
             )
         };
+        self.check(source, &api).await?;
         self.forget(&api, kind, namespace).await;
         let digest = Sha256::digest(format!("{}{}", self.owner, source["spec"]).as_bytes());
         let name = format!("windlass-preview-{}", &hex::encode(digest)[..16]);
@@ -136,14 +137,16 @@ impl TemporarySources {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             Err(error) => return Err(failed("create one for it", &error)),
         }
+        let ready = |object: &DynamicObject| {
+            object::condition(&object.data, condition_types::READY).map(|ready| ready.status.to_owned())
+        };
         let settled = |object: Option<&DynamicObject>| {
             object.is_some_and(|object| {
                 let seen = object
                     .data
                     .pointer("/status/observedGeneration")
                     .and_then(Value::as_i64);
-                seen == object.metadata.generation
-                    && ready(&object.data).is_some_and(|(status, _)| status != "Unknown")
+                seen == object.metadata.generation && ready(object).is_some_and(|status| status != "Unknown")
             })
         };
         let waited = tokio::time::timeout(PATIENCE, await_condition(api, &name, settled)).await;
@@ -157,16 +160,33 @@ impl TemporarySources {
         let found = found
             .map_err(|error| failed("wait for it", &error))?
             .ok_or_else(late)?;
-        match ready(&found.data) {
-            Some(("True", _)) => {
-                let mut found = serde_json::to_value(found).map_err(|error| failed("read it", &error))?;
-                found["apiVersion"] = source["apiVersion"].clone();
-                found["kind"] = kind.into();
-                Ok(found)
-            }
-            other => Err(format!(
-                "{id} cannot be fetched as it would be: {}",
-                other.map_or("", |(_, message)| message)
+        let ready = object::condition(&found.data, condition_types::READY);
+        if ready.as_ref().is_none_or(|ready| ready.status != "True") {
+            let message = ready.map_or("", |ready| ready.message);
+            return Err(format!("{id} cannot be fetched as it would be: {message}"));
+        }
+        let mut found = serde_json::to_value(found).map_err(|error| failed("read it", &error))?;
+        found["apiVersion"] = source["apiVersion"].clone();
+        found["kind"] = kind.into();
+        Ok(found)
+    }
+
+    /// Refuses what could send requests or credentials to where only the pull request says. A HelmChart refers to a source that is there;
+    /// an OCIRepository may have another version, and all else as in the cluster.
+    async fn check(&self, source: &Value, api: &Api<DynamicObject>) -> Result<(), String> {
+        let id = object::id(source);
+        match id.kind.as_str() {
+            "HelmChart" => return Ok(()),
+            "OCIRepository" => {}
+            _ => return Err(format!("{id} is not fetched for a preview")),
+        }
+        let live = api.get_opt(&id.name).await;
+        let live = live.map_err(|error| format!("failed to get {id}: {}", error_chain::chain(&error)))?;
+        let live = live.map(|live| rest_of(&live.data["spec"]));
+        match live == Some(rest_of(&source["spec"])) {
+            true => Ok(()),
+            false => Err(format!(
+                "{id} would be new, or have another URL or other credentials: it is fetched after the merge only"
             )),
         }
     }
@@ -189,16 +209,33 @@ impl TemporarySources {
     }
 }
 
+/// The fields of an OCIRepository that say from where and as whom it is fetched: all but those that choose the version and the content.
+fn rest_of(spec: &Value) -> Value {
+    let mut rest = spec.clone();
+    if let Some(fields) = rest.as_object_mut() {
+        for choice in ["ref", "layerSelector", "ignore", "interval", "timeout", "suspend"] {
+            fields.remove(choice);
+        }
+    }
+    rest
+}
+
 impl Fetcher for TemporarySources {
     fn fetch<'a>(&'a self, source: &'a Value) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(self.have_fetched(source))
     }
 }
 
-/// Status and message of the condition Ready.
-fn ready(data: &Value) -> Option<(&str, &str)> {
-    let conditions = object::list(data, "/status/conditions").iter();
-    let mut conditions = conditions.filter(|condition| text(condition, "/type") == "Ready");
-    let ready = conditions.next()?;
-    Some((text(ready, "/status"), text(ready, "/message")))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_is_no_other_place() {
+        let spec = |url: &str, secret: &str, tag: &str| json!({"url": url, "secretRef": {"name": secret}, "ref": {"tag": tag}, "interval": "1m"});
+        let live = rest_of(&spec("oci://a/b", "keys", "1"));
+        assert_eq!(live, rest_of(&spec("oci://a/b", "keys", "2")));
+        assert_ne!(live, rest_of(&spec("oci://evil/b", "keys", "1")));
+        assert_ne!(live, rest_of(&spec("oci://a/b", "others", "1")));
+    }
 }

@@ -1,4 +1,4 @@
-//! What is said at the forge: a comment on the pull request, and a status of its commit.
+//! Results at the forge: a comment on the pull request, and a status of its commit.
 
 use api::delivery::{Preview, PreviewState, PreviewedRequest};
 use forge::Forge;
@@ -17,7 +17,7 @@ const MAX_DESCRIPTION: usize = 140;
 /// Characters of a key, where names may have 40 only.
 const KEY: usize = 32;
 
-/// What is said of a pull request. The marker is the Preview's own.
+/// The texts about a pull request. The marker is the Preview's own.
 pub(super) struct Text {
     comment: String,
     marker: String,
@@ -35,7 +35,7 @@ impl Text {
     }
 }
 
-/// Puts into words what was found out.
+/// Puts the results into words.
 pub(super) fn told(object: &Preview, group: &Group, one: &Incoming, found: &Found) -> Text {
     let marker = format!("<!-- windlass-preview:{} -->", object.uid().unwrap_or_default());
     let (head, base) = (found.head.to_string(), found.base.to_string());
@@ -57,21 +57,20 @@ pub(super) fn told(object: &Preview, group: &Group, one: &Incoming, found: &Foun
     }
 }
 
-/// Says it. Returns the number of the comment.
+/// Publishes them. The comment is found by its author and its marker each time: a number in a status could be that of another user's comment.
 pub(super) async fn say(
     object: &Preview,
     forge: &Forge<'_>,
     text: &Text,
     entry: &PreviewedRequest,
-) -> Result<Option<u64>, String> {
-    let mut number = entry.comment;
+) -> Result<(), String> {
     if object.spec.comment.unwrap_or(true) {
         let comment = Comment {
             marker: &text.marker,
             body: &text.comment,
         };
-        let kept = forge.keep_comment(entry.number, comment, number).await;
-        number = kept.map_err(|error| error.to_string())?;
+        let kept = forge.keep_comment(entry.number, comment).await;
+        kept.map_err(|error| error.to_string())?;
     }
     let state = match entry.state {
         PreviewState::Pending => State::Pending,
@@ -79,8 +78,7 @@ pub(super) async fn say(
         PreviewState::Failed => State::Failure,
     };
     let set = status(object, forge, (&entry.head, state, &entry.message)).await;
-    set.map_err(|error| error.to_string())?;
-    Ok(number)
+    set.map_err(|error| error.to_string())
 }
 
 /// Says that a commit waits for its turn.
