@@ -62,7 +62,8 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         actions: flags.actions,
         watch_pods: flags.watch_pods,
         reach: Reach::default(),
-        archives: archives(&flags, &kit)?,
+        archives: Archives::from_server(flags.source_url.as_ref(), &kit.namespace)
+            .context("the namespace makes no URL")?,
         mcp: flags.mcp,
     };
     let listener = TcpListener::bind(flags.api_addr).await;
@@ -101,13 +102,6 @@ async fn grpc(
             None => Ok(()),
         }
     })
-}
-
-/// Artifacts are had from one server, whatever a status names.
-fn archives(flags: &Flags, kit: &Kit) -> anyhow::Result<Archives> {
-    let beside = || format!("http://source-controller.{}.svc.cluster.local.", kit.namespace).parse();
-    let server = flags.source_url.clone().map_or_else(beside, Ok);
-    Ok(Archives::Server(server.context("the namespace makes no URL")?))
 }
 
 /// Ways to other clusters, as Kustomizations have them. Nothing is applied there.

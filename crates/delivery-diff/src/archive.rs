@@ -43,6 +43,15 @@ pub struct Archive {
 }
 
 impl Archives {
+    /// From one server alone: this one, or source-controller's Service in a namespace.
+    ///
+    /// # Errors
+    /// When the namespace makes no URL.
+    pub fn from_server(server: Option<&Url>, namespace: &str) -> Result<Self, url::ParseError> {
+        let beside = || format!("http://source-controller.{namespace}.svc.cluster.local.").parse();
+        Ok(Self::Server(server.cloned().map_or_else(beside, Ok)?))
+    }
+
     /// Begins to fetch the archive that a source's status names.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ pub(crate) async fn gone(
     let reason = why_objects_stay(&object);
     compared.section.notes.push("it would be deleted".to_owned());
     let stale = inventory(&subject.object).sorted();
-    if reason.is_some() {
+    if let Some(reason) = reason {
         keep(&stale, reason, compared);
         return Ok(());
     }
@@ -135,7 +135,7 @@ async fn prune(
     reason: Option<&str>,
     compared: &mut Compared,
 ) {
-    if reason.is_some() {
+    if let Some(reason) = reason {
         keep(stale, reason, compared);
         return;
     }
@@ -158,8 +158,8 @@ async fn prune(
 }
 
 /// Notes that objects stay.
-fn keep(stale: &[(manifest::ObjectId, String)], reason: Option<&str>, compared: &mut Compared) {
-    let kept = |id: &manifest::ObjectId| Entry::new(id.to_string(), Action::Kept, reason.unwrap_or_default());
+fn keep(stale: &[(manifest::ObjectId, String)], reason: &str, compared: &mut Compared) {
+    let kept = |id: &manifest::ObjectId| Entry::new(id.to_string(), Action::Kept, reason);
     compared
         .section
         .objects

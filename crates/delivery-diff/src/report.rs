@@ -202,7 +202,7 @@ impl Section {
         }
     }
 
-    /// Notes what would become of an object. Of one that others made, no fields are told to strangers.
+    /// Notes what would become of an object. Fields of an object that something else made are shown only if `is_shown`.
     pub fn add(&mut self, preview: Preview, is_shown: bool) {
         let mut entry = Entry::new(preview.id.to_string(), Action::Failed, "");
         entry.file = preview.origin.map(|origin| origin.to_string());

@@ -26,7 +26,7 @@ mod substitute;
 
 pub use error::Error;
 pub use error::SubstituteError;
-pub use folder::is_manifest;
+pub use folder::{KUSTOMIZATION_FILES, is_manifest};
 pub use generate::{Generated, generate};
 pub use manifest::substitute::Mode;
 pub use objects::{build, refuse_encrypted, to_yaml};

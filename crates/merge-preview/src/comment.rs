@@ -1,4 +1,4 @@
-//! What is said on a pull request. Pure.
+//! The comment on a pull request. Pure.
 //!
 //! Names, paths, values and messages are of others: they stand in code spans, so that nothing in them is Markdown, and no one is
 //! mentioned by them.
@@ -26,7 +26,7 @@ pub struct ClusterFindings {
     pub sections: Result<Vec<Section>, String>,
 }
 
-/// What is said.
+/// The results of a comparison, to be put into words.
 pub struct Told<'a> {
     /// The HTML comment by which it is found again.
     pub marker: &'a str,

@@ -1,4 +1,4 @@
-//! What the merge of a pull request would make of a repository, which objects see it, and what is said of it.
+//! What the merge of a pull request would make of a repository, which objects are built from that, and the comment about it.
 //!
 //! In: the packs of three commits (the branch, the pull request, and where they parted), and the findings of a comparison with
 //! clusters. Out: the files after the merge as the content of such a comparison, and the text of a comment.
@@ -11,7 +11,7 @@
 //! | `merge` | three trees made into one |
 //! | `files` | what of it becomes the artifact of a source |
 //! | `reach` | whether a Kustomization or HelmRelease is built from files that change |
-//! | `comment` | what is said on the pull request |
+//! | `comment` | the text of the comment |
 
 mod accept;
 mod comment;

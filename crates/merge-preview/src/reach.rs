@@ -6,14 +6,13 @@
 use std::collections::BTreeSet;
 
 use delivery_graph::object::{list, text};
-use flux_spec::build::path::clamp;
+use flux_spec::build::KUSTOMIZATION_FILES;
+use flux_spec::build::path::{clamp, join};
 use kustomize_build::FileSystem as _;
 use serde_json::Value;
 
 use crate::files::Files;
 
-/// Names of kustomizations.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Folders outside of an object's own that are looked into. If there are more, it counts as reached.
 const MAX_PLACES: usize = 1000;
 
@@ -35,16 +34,9 @@ pub(crate) fn reaches(files: &Files, object: &Value) -> bool {
         _ => {
             let folder = clamp(text(object, "/spec/path"));
             let components = list(object, "/spec/components").iter().filter_map(Value::as_str);
-            let outside = components.map(|path| resolve(&folder, path));
+            let outside = components.map(|path| clamp(&join(&folder, path)));
             is_reached(files, [folder.clone()].into_iter().chain(outside).collect())
         }
-    }
-}
-
-fn join(folder: &str, name: &str) -> String {
-    match folder {
-        "" => name.to_owned(),
-        folder => format!("{folder}/{name}"),
     }
 }
 
@@ -62,7 +54,7 @@ fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
         }
         for path in files.below(&place) {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-            if !KUSTOMIZATIONS.contains(&name) {
+            if !KUSTOMIZATION_FILES.contains(&name) {
                 continue;
             }
             let content = files.read(path).unwrap_or_default();
@@ -70,7 +62,7 @@ fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
                 return true;
             };
             for found in upward {
-                let outside = resolve(folder, &found);
+                let outside = clamp(&join(folder, &found));
                 let is_within = outside == place || outside.starts_with(&format!("{place}/"));
                 if !is_within && !seen.contains(&outside) {
                     waiting.push(outside);
@@ -105,34 +97,9 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The place to which a path leads from a folder, within the repository. What may not be a path as a whole leads to its folder.
-fn resolve(folder: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_lead_out_of_folders_and_not_out_of_the_repository() {
-        for (folder, path, expected) in [
-            ("apps/web", "../../base", "base"),
-            ("apps/web", "../common/", "apps/common"),
-            ("apps", "../../../x", "x"),
-            ("", "..", ""),
-        ] {
-            assert_eq!(resolve(folder, path), expected, "{folder} {path}");
-        }
-    }
 
     #[test]
     fn paths_are_found_in_kustomizations() {

@@ -11,8 +11,8 @@ use api::notification::Receiver;
 use api::source::{GitRepository, OCIRepository};
 use api::weave::{self, GitopsCluster};
 use cluster_access::targets::{Options, Targets};
-use controller_kit::queue::Queue;
-use controller_kit::record::Writer;
+use controller_kit::queue::{Outcome, Queue};
+use controller_kit::record::{Kind, Writer};
 use controller_kit::runtime::{
     Cache, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
     watch_into_store_without,
@@ -164,7 +164,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 manager: NAME,
             },
             queue: Queue::new("preview", flags.common.rate, &kit.metrics),
-            archives: archives(&flags, &kit)?,
+            archives: Archives::from_server(flags.source_url.as_ref(), &kit.namespace)
+                .context("the namespace makes no URL")?,
             listed: Lists::default(),
         },
         weave,
@@ -180,8 +181,18 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = waking(touched_artifacts, AppKind::OCIRepository, &context) => anyhow::bail!("the watch of OCIRepositories ended"),
         () = waking(touched_repositories, AppKind::GitRepository, &context) => anyhow::bail!("the watch of GitRepositories ended"),
         () = hooked(touched_receivers, &context) => anyhow::bail!("the watch of Receivers ended"),
-        () = change_requests(touched_requests, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("the watch of ChangeRequests ended"),
-        () = previewing(touched_previews, &context, kit.token.clone()) => anyhow::bail!("the watch of Previews ended"),
+        () = beside(
+            touched_requests,
+            (&context.requests.writer, &context.requests.queue),
+            (&context, flags.concurrent.into(), kit.token.clone()),
+            change_request::reconcile,
+        ) => anyhow::bail!("the watch of ChangeRequests ended"),
+        () = beside(
+            touched_previews,
+            (&context.previews.writer, &context.previews.queue),
+            (&context, PREVIEWS, kit.token.clone()),
+            preview::reconcile,
+        ) => anyhow::bail!("the watch of Previews ended"),
         () = weave_pipelines(touched_weave, &context, (flags.concurrent, kit.token.clone())) => anyhow::bail!("a watch of Weave's kinds ended"),
         () = async {
             listed(&context).await;
@@ -261,69 +272,38 @@ async fn weave_pipelines(
     }
 }
 
-/// Has changes proposed that people ask for.
-async fn change_requests(
-    touched: impl futures::Stream<Item = ObjectRef<ChangeRequest>>,
-    context: &Arc<Context>,
-    (concurrent, token): (u16, CancellationToken),
-) {
-    let requests = &context.requests;
-    let working = async {
-        listed(context).await;
-        // A store is dropped with its watch only, and that ends the process.
-        let _ = requests.writer.cache.store().wait_until_ready().await;
-        let handler = {
-            let context = context.clone();
-            move |key: ObjectKey| {
-                let (context, span) = (context.clone(), reconcile_span::<ChangeRequest>(&key));
-                change_request::reconcile(key, context).instrument(span)
-            }
-        };
-        requests.queue.run(concurrent.into(), token, handler).await;
-        // The end of the process is the other queue's.
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        () = feed(touched, &requests.queue) => {}
-        () = working => {}
-    }
-}
-
 /// Previews that are worked on at once: each may hold a repository and what is built from it.
 const PREVIEWS: usize = 2;
 
-/// Has pull requests compared.
-async fn previewing(
-    touched: impl futures::Stream<Item = ObjectRef<Preview>>,
-    context: &Arc<Context>,
-    token: CancellationToken,
-) {
-    let previews = &context.previews;
+/// Serves a kind beside Pipelines; ends with its watch only.
+async fn beside<K, F>(
+    touched: impl futures::Stream<Item = ObjectRef<K>>,
+    (writer, queue): (&Writer<K>, &Queue<ObjectKey>),
+    (context, concurrent, token): (&Arc<Context>, usize, CancellationToken),
+    reconcile: impl Fn(ObjectKey, Arc<Context>) -> F + Send + Sync + 'static,
+) where
+    K: Kind,
+    F: Future<Output = Outcome> + Send + 'static,
+{
     let working = async {
+        listed(context).await;
         // A store is dropped with its watch only, and that ends the process.
-        let _ = previews.writer.cache.store().wait_until_ready().await;
+        let _ = writer.cache.store().wait_until_ready().await;
         let handler = {
             let context = context.clone();
             move |key: ObjectKey| {
-                let (context, span) = (context.clone(), reconcile_span::<Preview>(&key));
-                preview::reconcile(key, context).instrument(span)
+                let span = reconcile_span::<K>(&key);
+                reconcile(key, context.clone()).instrument(span)
             }
         };
-        previews.queue.run(PREVIEWS, token, handler).await;
+        queue.run(concurrent, token, handler).await;
         // The end of the process is the other queue's.
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = feed(touched, &previews.queue) => {}
+        () = feed(touched, queue) => {}
         () = working => {}
     }
-}
-
-/// Artifacts are had from one server, whatever a status names.
-fn archives(flags: &Flags, kit: &Kit) -> anyhow::Result<Archives> {
-    let beside = || format!("http://source-controller.{}.svc.cluster.local.", kit.namespace).parse();
-    let server = flags.source_url.clone().map_or_else(beside, Ok);
-    Ok(Archives::Server(server.context("the namespace makes no URL")?))
 }
 
 /// Ways to other clusters, as Kustomizations have them. Nothing is applied there.

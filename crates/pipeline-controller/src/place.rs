@@ -205,6 +205,19 @@ pub(crate) async fn find(
     })
 }
 
+/// The branch that a GitRepository follows; None if it follows something else, or names no branch.
+pub(crate) fn branch_of(source: &GitRepository) -> Option<&str> {
+    let reference = source.spec.reference.as_ref()?;
+    let others = [
+        &reference.tag,
+        &reference.semver,
+        &reference.name,
+        &reference.commit,
+    ];
+    let follows = others.iter().all(|other| other.is_none());
+    reference.branch.as_deref().filter(|_| follows)
+}
+
 /// Reads a repository that a pipeline of a namespace changes, with the credentials of its GitRepository.
 pub(crate) async fn open(key: &ObjectKey, namespace: &str, context: &Context) -> Result<Repository, Error> {
     // Namespaces in references are a tenant's text, and become a part of a path.
@@ -230,18 +243,8 @@ pub(crate) async fn open(key: &ObjectKey, namespace: &str, context: &Context) ->
             return Err(not_allowed());
         }
     }
-    let reference = source.spec.reference.clone().unwrap_or_default();
-    let others = [
-        &reference.tag,
-        &reference.semver,
-        &reference.name,
-        &reference.commit,
-    ];
-    let branch = reference
-        .branch
-        .clone()
-        .filter(|_| others.iter().all(|other| other.is_none()));
-    let branch = branch.ok_or_else(|| Error::NoBranch(key.clone()))?;
+    let branch = branch_of(&source).ok_or_else(|| Error::NoBranch(key.clone()))?;
+    let branch = branch.to_owned();
     if let Some(error) = git::refusal(&source) {
         return Err(error.into());
     }

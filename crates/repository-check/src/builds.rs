@@ -203,7 +203,7 @@ pub(crate) fn twice(builds: &[Build], report: &mut Report) {
         };
         let is_sure = !id.namespace.is_empty() || id.kind == "Namespace";
         if first != last && is_sure {
-            let message = format!("{first} applies it as well as {last}: they take it from each other");
+            let message = format!("both {first} and {last} apply it, and overwrite each other's changes");
             report.add("applied-twice", Level::Error, message).of(object);
         }
     }

@@ -8,7 +8,7 @@
 //! | `scan` | the manifests and kustomizations of a tree |
 //! | `builds` | what is built, and by which Kustomization |
 //! | `schema` | objects against the schemas of their kinds |
-//! | `removed` | APIs that a version of Kubernetes does not serve any more |
+//! | `removed` | APIs that a version of Kubernetes no longer serves |
 //! | `rules` | rules in CEL: of ValidatingAdmissionPolicies in the repository, and one's own |
 //! | `report` | the findings, and how programs read them: JSON, SARIF, JUnit |
 

@@ -1,13 +1,13 @@
-//! APIs that a version of Kubernetes does not serve any more.
+//! APIs that a version of Kubernetes no longer serves.
 //!
-//! From the deprecation guide of Kubernetes. Which version stops to serve an API is fixed when it is deprecated, so that versions to come
-//! are known as far as they are announced.
+//! From the deprecation guide of Kubernetes. The version that no longer serves an API is announced with its deprecation,
+//! so that future versions can be checked, too.
 
 use manifest::Object;
 
 use crate::report::{Level, Report};
 
-/// API version, kind (empty for all), the minor version that does not serve it any more, and what is written instead.
+/// API version, kind (empty for all), the first minor version that does not serve it, and its replacement.
 type Row = (&'static str, &'static str, u32, &'static str);
 
 const REMOVED: &[Row] = &[
@@ -156,7 +156,7 @@ pub(crate) fn check(object: &Object, kubernetes: Option<u32>, report: &mut Repor
         None => Level::Warning,
     };
     let message = format!(
-        "{version} {} is not served since Kubernetes 1.{removed}: write {instead}",
+        "{version} {} is no longer served since Kubernetes 1.{removed}; use {instead}",
         gvk.kind
     );
     report.add("removed-api", level, message).of(object);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flux_spec::build::path::{join, normalise};
+use flux_spec::build::{KUSTOMIZATION_FILES, is_manifest};
 use kustomize_build::{FileKind, FileSystem};
 use manifest::yaml::read_documents;
 use manifest::{Object, Origin};
@@ -9,8 +11,6 @@ use serde_json::Value;
 
 use crate::report::{Level, Report};
 
-/// Names of kustomizations.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Levels of folders that are looked into.
 const MAX_DEPTH: usize = 30;
 /// Larger files are no manifests. In bytes.
@@ -37,22 +37,20 @@ fn folder(tree: &dyn FileSystem, path: &str, depth: usize, scanned: &mut Scanned
     let entries = tree.list(path).unwrap_or_default();
     let is_chart = entries.iter().any(|entry| entry.name == "Chart.yaml");
     for entry in entries {
-        let at = flux_spec::build::path::join(path, &entry.name);
+        let at = join(path, &entry.name);
         match entry.kind {
             // Templates are no manifests, and charts in charts are no business of a repository.
             FileKind::Directory if is_chart || entry.name == ".git" || depth == MAX_DEPTH => {}
             FileKind::Directory => folder(tree, &at, depth + 1, scanned, report),
-            FileKind::File if KUSTOMIZATIONS.contains(&entry.name.as_str()) => {
+            FileKind::File if KUSTOMIZATION_FILES.contains(&entry.name.as_str()) => {
                 kustomization(tree, path, &at, scanned, report);
             }
-            FileKind::File if is_yaml(&entry.name) && !is_chart => manifests(tree, &at, scanned, report),
+            FileKind::File if is_manifest(&entry.name) && !entry.name.starts_with('.') && !is_chart => {
+                manifests(tree, &at, scanned, report);
+            }
             FileKind::File => {}
         }
     }
-}
-
-fn is_yaml(name: &str) -> bool {
-    [".yaml", ".yml"].iter().any(|end| name.ends_with(end)) && !name.starts_with('.')
 }
 
 fn documents(tree: &dyn FileSystem, path: &str, report: &mut Report) -> Option<Vec<(Value, u32)>> {
@@ -100,8 +98,8 @@ fn kustomization(
         for field in ["resources", "bases", "components"] {
             let names = value.get(field).and_then(Value::as_array).into_iter().flatten();
             for name in names.filter_map(Value::as_str) {
-                let joined = flux_spec::build::path::join(folder, name);
-                if let Some(used) = flux_spec::build::path::normalise(&joined) {
+                let joined = join(folder, name);
+                if let Some(used) = normalise(&joined) {
                     scanned.used.insert(used);
                 }
             }

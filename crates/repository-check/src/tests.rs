@@ -96,10 +96,10 @@ spec: {url: 'https://example.com/r', interval: '${interval}'}
         "error schema apps/a.yaml:1: GitRepository/flux-system/r: spec.interval is missing",
         "error schema apps/a.yaml:1: GitRepository/flux-system/r: spec.intervall is no field of this kind",
         "error schema apps/a.yaml:1: GitRepository/flux-system/r: spec.timeout must be of the type string, and is an array",
-        "error applied-twice apps/a.yaml:1: GitRepository/flux-system/r: Kustomization/flux-system/a",
+        "error applied-twice apps/a.yaml:1: GitRepository/flux-system/r: both Kustomization/flux-system/a",
         "error applied-twice apps/a.yaml:",
         "error applied-twice apps/b.yaml:1: Ingress/n/i: ",
-        "warning removed-api apps/b.yaml:1: Ingress/n/i: networking.k8s.io/v1beta1 Ingress is not served since Kubernetes 1.22: write networking.k8s.io/v1",
+        "warning removed-api apps/b.yaml:1: Ingress/n/i: networking.k8s.io/v1beta1 Ingress is no longer served since Kubernetes 1.22; use networking.k8s.io/v1",
         "warning path clusters/a/gone.yaml:1: Kustomization/flux-system/gone: its path ./gone is not in this repository",
         "warning yaml odd.yaml: ",
     ];

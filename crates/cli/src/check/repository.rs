@@ -68,8 +68,7 @@ pub(super) fn run(folder: &Path, flags: &Repository, form: Form) -> Result<(), F
     };
     match failed {
         0 => Ok(()),
-        1 => Err(Failure::NotReady("1 finding".to_owned())),
-        _ => Err(Failure::NotReady(format!("{failed} findings"))),
+        _ => Err(Failure::NotReady(counted(failed, "finding"))),
     }
 }
 

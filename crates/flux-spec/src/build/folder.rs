@@ -6,8 +6,7 @@ use crate::build::error::Error;
 use crate::build::path::join;
 
 /// The names that kustomize looks for, in its order.
-pub(crate) const KUSTOMIZATION_FILES: [&str; 3] =
-    ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub const KUSTOMIZATION_FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// A folder of plain YAML nested deeper than this is refused: the walk must end on a hostile tree.
 const MAX_DEPTH: usize = 64;

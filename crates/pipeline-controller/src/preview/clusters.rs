@@ -15,8 +15,9 @@ use merge_preview::{ClusterFindings, Files, Merged};
 use serde_json::Value;
 
 use super::helpers::{OwnAccounts, TemporarySources};
-use super::repositories::{Group, branch_of};
+use super::repositories::Group;
 use crate::context::Context;
+use crate::place::branch_of;
 
 /// Objects of a kind that are listed at once.
 const PAGE: u32 = 500;

@@ -129,7 +129,7 @@ impl Comparison<'_> {
             is_fork: one.is_fork,
         };
         (found.clusters, found.changed) = clusters::compare(self.object, group, &content, context).await;
-        // What was pushed meanwhile has its own turn, and must not be told the findings of what was there before.
+        // A commit that was pushed meanwhile is compared in its own turn; the comment must not show findings of the one before.
         match fetch(group, reference, (Some(revision), None), context).await {
             Ok(Outcome::Fetched(_)) => Err("another commit was pushed meanwhile".to_owned()),
             Ok(Outcome::Unchanged(_)) | Err(_) => Ok(found),

@@ -11,7 +11,7 @@ use remote_access::git::Remotes;
 
 use super::Error;
 use crate::context::Context;
-use crate::place;
+use crate::place::{self, branch_of};
 
 /// A repository.
 pub(super) struct Group {
@@ -23,19 +23,6 @@ pub(super) struct Group {
     pub(super) branch: String,
     pub(super) remotes: Remotes,
     pub(super) timeout: Duration,
-}
-
-/// The branch that a GitRepository follows; None if it follows something else, or its main branch by default.
-pub(super) fn branch_of(source: &GitRepository) -> Option<&str> {
-    let reference = source.spec.reference.as_ref()?;
-    let others = [
-        &reference.tag,
-        &reference.semver,
-        &reference.name,
-        &reference.commit,
-    ];
-    let follows = others.iter().all(|other| other.is_none());
-    reference.branch.as_deref().filter(|_| follows)
 }
 
 /// Finds those of a Preview.
