@@ -21,9 +21,29 @@ pub(crate) struct Lexer<'s> {
     line: u32,
     is_inside_action: bool,
     open_parentheses: u32,
+    delimiters: Delimiters,
     /// Whether `break` and `continue` are keywords: not where functions have these names.
     keywords: LoopKeywords,
     error: String,
+}
+
+/// What actions stand between: Go's `Delims`, of two bytes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delimiters {
+    /// Begins an action.
+    pub left: [u8; 2],
+    /// Ends it.
+    pub right: [u8; 2],
+}
+
+impl Default for Delimiters {
+    /// `{{` and `}}`.
+    fn default() -> Self {
+        Self {
+            left: *b"{{",
+            right: *b"}}",
+        }
+    }
 }
 
 /// Which words of loops are keywords.
@@ -34,7 +54,7 @@ pub(crate) struct LoopKeywords {
 }
 
 impl<'s> Lexer<'s> {
-    pub(crate) fn new(source: &'s [u8], keywords: LoopKeywords) -> Self {
+    pub(crate) fn new(source: &'s [u8], delimiters: Delimiters, keywords: LoopKeywords) -> Self {
         Self {
             source,
             at: 0,
@@ -43,6 +63,7 @@ impl<'s> Lexer<'s> {
             line: 1,
             is_inside_action: false,
             open_parentheses: 0,
+            delimiters,
             keywords,
             error: String::new(),
         }
@@ -66,7 +87,7 @@ impl<'s> Lexer<'s> {
     /// Reads text up to an action, or the left delimiter of one.
     fn lex_text(&mut self) -> Item {
         loop {
-            let Some(length) = find(self.rest(), b"{{") else {
+            let Some(length) = find(self.rest(), &self.delimiters.left) else {
                 self.advance(self.rest().len());
                 let kind = if self.at > self.start {
                     Kind::Text
@@ -116,7 +137,7 @@ impl<'s> Lexer<'s> {
             return Some(self.fail("unclosed comment"));
         };
         let behind = &self.rest()[length + 4..];
-        let Some(delimiter) = RightDelimiter::at(behind) else {
+        let Some(delimiter) = RightDelimiter::at(behind, self.delimiters) else {
             return Some(self.fail("comment ends before closing delimiter"));
         };
         let trimmed = if delimiter.trims {
@@ -192,7 +213,7 @@ impl<'s> Lexer<'s> {
 /// A trim marker is a minus and a space.
 const TRIM_MARKER_LENGTH: usize = 2;
 
-/// `}}` or ` -}}`.
+/// `}}` or ` -}}`, or what stands for them.
 #[derive(Clone, Copy)]
 struct RightDelimiter {
     trims: bool,
@@ -200,10 +221,14 @@ struct RightDelimiter {
 
 impl RightDelimiter {
     /// Returns the delimiter that `source` starts with.
-    fn at(source: &[u8]) -> Option<Self> {
+    fn at(source: &[u8], delimiters: Delimiters) -> Option<Self> {
+        if source.starts_with(&delimiters.right) {
+            return Some(Self { trims: false });
+        }
         match source {
-            [b'}', b'}', ..] => Some(Self { trims: false }),
-            [space, b'-', b'}', b'}', ..] if is_space(*space) => Some(Self { trims: true }),
+            [space, b'-', rest @ ..] if is_space(*space) && rest.starts_with(&delimiters.right) => {
+                Some(Self { trims: true })
+            }
             _ => None,
         }
     }

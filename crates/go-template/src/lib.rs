@@ -49,6 +49,7 @@ mod value;
 pub use context::{Context, Render};
 pub use error::{Error, ErrorKind};
 pub use function::{Call, Function, Functions, PlainCall};
+pub use lexer::Delimiters;
 pub use limits::{Limits, MissingKey, Options, Turn};
 pub use parser::parse;
 pub use stack::on_stack;

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use definition::Definition;
 
 use crate::ast::{List, Node, Position, Span, Tree};
-use crate::lexer::{Item, Kind, Lexer, LoopKeywords};
+use crate::lexer::{Delimiters, Item, Kind, Lexer, LoopKeywords};
 use crate::value::Str;
 use crate::{Error, ErrorKind};
 
@@ -28,6 +28,16 @@ use crate::{Error, ErrorKind};
 /// their names were first defined, each name once: a tree that is empty gives way to another of its name, and two that are
 /// not are an error. So a file that holds nothing but a definition of its own name yields only that one.
 pub fn parse(name: &Str, source: &Str, is_function: &dyn Fn(&str) -> bool) -> Result<Vec<Tree>, Error> {
+    parse_between(Delimiters::default(), name, source, is_function)
+}
+
+/// Parses a file whose actions stand between these delimiters; see [`parse`].
+pub fn parse_between(
+    delimiters: Delimiters,
+    name: &Str,
+    source: &Str,
+    is_function: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Tree>, Error> {
     if u32::try_from(source.len()).is_err() {
         let message = format!("template: {name}: failed to parse more than 4 GiB");
         return Err(Error::from_parts(ErrorKind::Limit, message));
@@ -40,7 +50,7 @@ pub fn parse(name: &Str, source: &Str, is_function: &dyn Fn(&str) -> bool) -> Re
         name,
         source,
         is_function,
-        lexer: Lexer::new(source, keywords),
+        lexer: Lexer::new(source, delimiters, keywords),
         current: Definition::new(name.clone()),
         outer: Vec::new(),
         trees: Vec::new(),

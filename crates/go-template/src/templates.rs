@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::Tree;
-use crate::{Error, Functions, Options, Render, Str, Value, builtins, parser};
+use crate::{Delimiters, Error, Functions, Options, Render, Str, Value, builtins, parser};
 
 /// Templates that know each other: Go's `Template` with all that it is associated with.
 ///
@@ -12,6 +12,7 @@ use crate::{Error, Functions, Options, Render, Str, Value, builtins, parser};
 #[derive(Clone, Debug, Default)]
 pub struct Templates {
     name: Str,
+    delimiters: Delimiters,
     trees: HashMap<Str, Arc<Tree>>,
 }
 
@@ -20,8 +21,16 @@ impl Templates {
     pub fn new(name: impl Into<Str>) -> Self {
         Self {
             name: name.into(),
+            delimiters: Delimiters::default(),
             trees: HashMap::new(),
         }
+    }
+
+    /// With other delimiters for what is parsed from now on.
+    #[must_use]
+    pub fn between(mut self, delimiters: Delimiters) -> Self {
+        self.delimiters = delimiters;
+        self
     }
 
     /// Returns the name of the root template.
@@ -38,7 +47,8 @@ impl Templates {
         text: impl Into<Str>,
         functions: &Functions,
     ) -> Result<(), Error> {
-        for tree in parse_with(&name.into(), &text.into(), functions)? {
+        let is_function = is_function(functions);
+        for tree in parser::parse_between(self.delimiters, &name.into(), &text.into(), &is_function)? {
             self.add(Arc::new(tree));
         }
         Ok(())
@@ -76,9 +86,12 @@ impl Templates {
 
 /// Parses a text that may name the functions and Go's own.
 pub fn parse_with(name: &Str, text: &Str, functions: &Functions) -> Result<Vec<Tree>, Error> {
-    parser::parse(name, text, &|name| {
-        functions.get(name).is_some() || builtins::find(name).is_some()
-    })
+    parser::parse(name, text, &is_function(functions))
+}
+
+/// Answers for the functions and Go's own.
+fn is_function(functions: &Functions) -> impl Fn(&str) -> bool {
+    |name| functions.get(name).is_some() || builtins::find(name).is_some()
 }
 
 /// Templates on top of others, as `tpl` needs them: what a text defines hides what was there, for that text only.
@@ -131,5 +144,23 @@ impl<'a> Layers<'a> {
     /// Tells which of the trees that a text made are to be added on top of these.
     pub(crate) fn takes(&self, tree: &Tree) -> bool {
         !tree.is_empty() || self.find(tree.name()).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_may_stand_between_other_delimiters() {
+        let mut templates = Templates::new("root").between(Delimiters {
+            left: *b"<<",
+            right: *b">>",
+        });
+        let text = "a {{x}} <<- /* no */ ->> <<.b>><<- if gt 2 1 ->> c <<end>> {<.>}";
+        templates.parse("t", text, &Functions::default()).unwrap();
+        let data = Value::Map([("b", Value::from("B"))].into_iter().collect());
+        let made = templates.execute("t", &data, &Functions::default(), &Options::default());
+        assert_eq!(made.unwrap(), b"a {{x}}Bc  {<.>}");
     }
 }

@@ -6,7 +6,7 @@ use go_text::rune::{self, decode};
 impl Lexer<'_> {
     /// Reads one item, which may be the right delimiter.
     pub(super) fn lex_action(&mut self) -> Item {
-        if let Some(delimiter) = RightDelimiter::at(self.rest()) {
+        if let Some(delimiter) = RightDelimiter::at(self.rest(), self.delimiters) {
             if self.open_parentheses > 0 {
                 return self.fail("unclosed left paren");
             }
@@ -50,7 +50,7 @@ impl Lexer<'_> {
     /// Reads spaces, but not the one that belongs to a right delimiter with a trim marker.
     fn lex_space(&mut self) -> Item {
         let count = trim_start(self.rest());
-        let last = RightDelimiter::at(&self.rest()[count - 1..]);
+        let last = RightDelimiter::at(&self.rest()[count - 1..], self.delimiters);
         match last {
             Some(delimiter) if count == 1 => return self.lex_right_delimiter(delimiter),
             Some(_) => self.advance(count - 1),
@@ -115,7 +115,8 @@ impl Lexer<'_> {
     /// Returns whether a word may end here. A field does: `.X.Y` is two items.
     fn is_at_terminator(&self) -> bool {
         match self.rest() {
-            [] | [b'}', b'}', ..] => true,
+            [] => true,
+            rest if rest.starts_with(&self.delimiters.right) => true,
             [next, ..] => is_space(*next) || matches!(next, b'.' | b',' | b'|' | b':' | b')' | b'('),
         }
     }
