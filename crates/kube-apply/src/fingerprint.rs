@@ -272,7 +272,7 @@ impl Facts {
 
     /// Reduces a glimpse; who owns ignored fields does not show in the fingerprint.
     pub(crate) fn of_all_but(glimpse: &Glimpse, settings: &Settings, ignored: Option<&Ignored>) -> Self {
-        let policy = Policy::of_metadata(&glimpse.labels, &glimpse.annotations, &settings.group);
+        let policy = Policy::of_metadata(&glimpse.labels, &glimpse.annotations, settings.policies());
         let name_label = settings.name_label();
         let label = |key: &str| glimpse.labels.get(key).and_then(Value::as_str);
         let owner = label(&name_label)

@@ -181,7 +181,7 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
     Item {
         id: object.id(),
         stage: Stage::new(&gvk, &settings.custom_stage_kinds),
-        policy: Policy::new(&object, &settings.group),
+        policy: Policy::new(&object, settings.policies()),
         digest: Digest::of_map(object.value()),
         expires: expires(&gvk, &object),
         gvk,

@@ -160,7 +160,10 @@ impl Engine {
     }
 
     /// Where the object is, whatever version of its kind is served; None if its kind is gone.
-    async fn address(&self, id: &ObjectId, version: &str) -> Result<Option<Address>, Failure> {
+    ///
+    /// # Errors
+    /// When the API server does not say which kinds it serves.
+    pub async fn address(&self, id: &ObjectId, version: &str) -> Result<Option<Address>, Failure> {
         let resource = self.mapper().resolve_any_version(&kind_of(id, version)).await;
         let resource = resource.map_err(|error| crate::failure::failure(&error))?;
         Ok(resource.map(|resource| Address {

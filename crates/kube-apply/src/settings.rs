@@ -13,6 +13,8 @@ pub struct Settings {
     pub field_manager: String,
     /// Prefix of the owner labels and of the annotations that steer apply, for example `kustomize.toolkit.fluxcd.io`.
     pub group: String,
+    /// Prefix of the annotations that steer apply, if it is another one.
+    pub policy_group: Option<String>,
     /// How many objects of one call are worked on at once (Flux's `--concurrent-ssa`).
     pub concurrency: usize,
     /// How many requests may be under way to one cluster, of all calls and identities together. They take turns: a call has at
@@ -32,6 +34,7 @@ impl Default for Settings {
         Self {
             field_manager: "kustomize-controller".to_owned(),
             group: "kustomize.toolkit.fluxcd.io".to_owned(),
+            policy_group: None,
             concurrency: 4,
             requests_in_flight: 64,
             custom_stage_kinds: BTreeSet::new(),
@@ -45,6 +48,11 @@ impl Settings {
     /// Names the label that holds the owner's name.
     pub fn name_label(&self) -> String {
         format!("{}/name", self.group)
+    }
+
+    /// Returns the prefix of the annotations that steer apply.
+    pub fn policies(&self) -> &str {
+        self.policy_group.as_deref().unwrap_or(&self.group)
     }
 
     /// Names the label that holds the owner's namespace.

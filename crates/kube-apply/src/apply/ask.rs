@@ -226,7 +226,7 @@ impl Run<'_> {
     /// Words a failure for its reader: what helps against an immutable field, and that discovery may be out of date.
     pub(super) fn refusal(&self, item: &Item, step: Step, mut failure: Failure) -> ObjectError {
         if failure.class == Class::Immutable {
-            let group = &self.engine.settings().group;
+            let group = self.engine.settings().policies();
             failure.message = format!(
                 "{}; to have it deleted and created anew, annotate it with {group}/force: enabled",
                 failure.message
