@@ -67,6 +67,14 @@ impl<'a> Api<'a> {
         Ok(self)
     }
 
+    /// The same, or without one if it is empty: public repositories tell everyone.
+    pub fn secret_unless_empty(self, name: HeaderName, prefix: &str, secret: &str) -> Result<Self, Error> {
+        match secret {
+            "" => Ok(self),
+            secret => self.secret(name, prefix, secret),
+        }
+    }
+
     /// With a bearer token.
     pub fn bearer(self, token: &str) -> Result<Self, Error> {
         self.secret(AUTHORIZATION, "Bearer ", token)

@@ -17,6 +17,7 @@ use crate::gitlab::GitLab;
 use crate::incoming::Incoming;
 use crate::log::Commit;
 use crate::pull_request::{Draft, Merge, Method, PullRequest};
+use crate::reference::Reference;
 
 /// Which forge a repository is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +87,25 @@ macro_rules! each {
 impl<'a> Forge<'a> {
     /// The repository at this address. Nothing is asked yet.
     pub fn new(kind: Kind, address: &str, login: &Login, http: impl Exchange + 'a) -> Result<Self, Error> {
-        let token = login.password.trim();
-        if token.is_empty() {
+        if login.password.trim().is_empty() {
             return Err(Error::invalid(format!("the token for {kind} is empty")));
         }
+        Self::at(kind, address, login, http)
+    }
+
+    /// A public repository, as everyone sees it.
+    ///
+    /// # Errors
+    /// At Bitbucket and Azure DevOps, where a login is needed.
+    pub fn public(kind: Kind, address: &str, http: impl Exchange + 'a) -> Result<Self, Error> {
+        match kind {
+            Kind::GitHub | Kind::GitLab | Kind::Gitea => Self::at(kind, address, &Login::default(), http),
+            _ => Err(Error::invalid(format!("a token for {kind} is needed"))),
+        }
+    }
+
+    fn at(kind: Kind, address: &str, login: &Login, http: impl Exchange + 'a) -> Result<Self, Error> {
+        let token = login.password.trim();
         Ok(Self(match kind {
             Kind::GitHub => Repository::GitHub(GitHub::new(http, address, token)?),
             Kind::GitLab => Repository::GitLab(GitLab::new(http, address, token)?),
@@ -112,14 +128,14 @@ impl<'a> Forge<'a> {
         found.map_err(|error| error.within("failed to list pull requests"))
     }
 
-    /// All open pull requests to a branch, those from forks included; None if they are those that are known by an entity tag, which is
+    /// All open pull requests to a branch, or to any, those from forks included; None if they are those that are known by an entity tag, which is
     /// brought up to date.
     ///
     /// # Errors
     /// At Bitbucket and Azure DevOps, which are not asked for them.
     pub async fn incoming(
         &self,
-        base: &str,
+        base: Option<&str>,
         known: &mut Option<String>,
     ) -> Result<Option<Vec<Incoming>>, Error> {
         let found = match &self.0 {
@@ -132,6 +148,38 @@ impl<'a> Forge<'a> {
             }
         };
         found.map_err(|error| error.within("failed to list pull requests"))
+    }
+
+    /// All branches, with their newest commits.
+    ///
+    /// # Errors
+    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    pub async fn branches(&self) -> Result<Vec<Reference>, Error> {
+        let found = match &self.0 {
+            Repository::GitHub(at) => at.branches().await,
+            Repository::GitLab(at) => at.branches().await,
+            Repository::Gitea(at) => at.branches().await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
+                Err(elsewhere())
+            }
+        };
+        found.map_err(|error| error.within("failed to list branches"))
+    }
+
+    /// All tags, with their commits.
+    ///
+    /// # Errors
+    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    pub async fn tags(&self) -> Result<Vec<Reference>, Error> {
+        let found = match &self.0 {
+            Repository::GitHub(at) => at.tags().await,
+            Repository::GitLab(at) => at.tags().await,
+            Repository::Gitea(at) => at.tags().await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
+                Err(elsewhere())
+            }
+        };
+        found.map_err(|error| error.within("failed to list tags"))
     }
 
     /// The reference by which the head of a pull request is fetched from the repository that it is for, forks included.
@@ -259,5 +307,5 @@ impl<'a> Forge<'a> {
 }
 
 fn elsewhere() -> Error {
-    Error::invalid("pull requests are previewed at GitHub, GitLab and Gitea only")
+    Error::invalid("only GitHub, GitLab and Gitea are asked for open pull requests, branches and tags")
 }

@@ -14,6 +14,7 @@ use crate::exchange::Exchange;
 use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
+use crate::reference::{self, Reference};
 
 /// More is not given at once, unless the administrator says so.
 const PAGE: usize = 50;
@@ -81,7 +82,7 @@ impl<'a> Gitea<'a> {
         let repository = Repository::parse(address)?;
         repository.owner_and_name()?;
         let root = api::url(&repository.origin, &["api", "v1"])?;
-        let api = Api::new(http, root).secret(AUTHORIZATION, "token ", token)?;
+        let api = Api::new(http, root).secret_unless_empty(AUTHORIZATION, "token ", token)?;
         Ok(Self { api, repository })
     }
 
@@ -101,8 +102,8 @@ impl<'a> Gitea<'a> {
 
     /// Open pull requests from `head` to `base`, and the ones that were closed lately.
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {
-        let mut found = self.list("open", base, "oldest", MAX_PAGES).await?;
-        found.extend(self.list("closed", base, "recentclose", 1).await?);
+        let mut found = self.list("open", Some(base), "oldest", MAX_PAGES).await?;
+        found.extend(self.list("closed", Some(base), "recentclose", 1).await?);
         let own = found.into_iter().filter_map(Found::own);
         Ok(own
             .filter(|request| request.head == head && request.base == base)
@@ -110,10 +111,23 @@ impl<'a> Gitea<'a> {
     }
 
     /// All open pull requests to `base`.
-    pub(crate) async fn incoming(&self, base: &str) -> Result<Vec<Incoming>, Error> {
+    pub(crate) async fn incoming(&self, base: Option<&str>) -> Result<Vec<Incoming>, Error> {
         let found = self.list("open", base, "oldest", MAX_PAGES).await?;
         let all = found.into_iter().filter_map(Found::incoming);
-        Ok(all.filter(|incoming| incoming.request.base == base).collect())
+        Ok(all.filter(|incoming| incoming.is_to(base)).collect())
+    }
+
+    pub(crate) async fn branches(&self) -> Result<Vec<Reference>, Error> {
+        self.references("branches").await
+    }
+
+    pub(crate) async fn tags(&self) -> Result<Vec<Reference>, Error> {
+        self.references("tags").await
+    }
+
+    async fn references(&self, what: &str) -> Result<Vec<Reference>, Error> {
+        let (path, limit) = (self.path(&[what])?, PAGE.to_string());
+        reference::pages(&self.api, &path, &[("limit", limit.as_str())], PAGE).await
     }
 
     /// Where the comments of a pull request are.
@@ -128,19 +142,25 @@ impl<'a> Gitea<'a> {
         })
     }
 
-    async fn list(&self, state: &str, base: &str, sort: &str, pages: usize) -> Result<Vec<Found>, Error> {
+    async fn list(
+        &self,
+        state: &str,
+        base: Option<&str>,
+        sort: &str,
+        pages: usize,
+    ) -> Result<Vec<Found>, Error> {
         let path = self.path(&["pulls"])?;
         let limit = PAGE.to_string();
         let mut all = Vec::new();
         for number in 1..=pages {
             let number = number.to_string();
-            let query = [
+            let mut query = vec![
                 ("state", state),
-                ("base_branch", base),
                 ("sort", sort),
                 ("page", &number),
                 ("limit", &limit),
             ];
+            query.extend(base.map(|base| ("base_branch", base)));
             let found: Vec<Found> = self.api.get(&path, &query).await?;
             let is_last = found.len() < PAGE;
             all.extend(found);

@@ -1,6 +1,6 @@
 //! GitHub, in the cloud and on premises.
 
-use http::header::ACCEPT;
+use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderName, Method as Verb};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::gitea::foreign;
 use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
+use crate::reference::{self, Reference};
 
 /// As many as GitHub gives at once.
 const PAGE_SIZE: usize = 100;
@@ -111,7 +112,7 @@ impl<'a> GitHub<'a> {
         let api = Api::new(http, root(&repository)?)
             .header(ACCEPT, "application/vnd.github+json")
             .header(HeaderName::from_static("x-github-api-version"), "2022-11-28")
-            .bearer(token)?;
+            .secret_unless_empty(AUTHORIZATION, "Bearer ", token)?;
         Ok(Self { api, repository })
     }
 
@@ -151,21 +152,21 @@ impl<'a> GitHub<'a> {
     /// All open pull requests to `base`, the oldest first.
     pub(crate) async fn incoming(
         &self,
-        base: &str,
+        base: Option<&str>,
         known: &mut Option<String>,
     ) -> Result<Option<Vec<Incoming>>, Error> {
         let path = self.path(&["pulls"])?;
         let mut all = Vec::new();
         for number in 1..=MAX_PAGES {
             let number = number.to_string();
-            let query = [
+            let mut query = vec![
                 ("state", "open"),
-                ("base", base),
                 ("sort", "created"),
                 ("direction", "asc"),
                 PAGE,
                 ("page", number.as_str()),
             ];
+            query.extend(base.map(|base| ("base", base)));
             let found: Vec<Found> = match number.as_str() {
                 "1" => match self.api.get_new(&path, &query, known).await? {
                     Some(found) => found,
@@ -182,8 +183,16 @@ impl<'a> GitHub<'a> {
         if all.len() >= PAGE_SIZE {
             *known = None; // the tag is that of the first page
         }
-        all.retain(|incoming| incoming.request.base == base);
+        all.retain(|incoming| incoming.is_to(base));
         Ok(Some(all))
+    }
+
+    pub(crate) async fn branches(&self) -> Result<Vec<Reference>, Error> {
+        reference::pages(&self.api, &self.path(&["branches"])?, &[PAGE], PAGE_SIZE).await
+    }
+
+    pub(crate) async fn tags(&self) -> Result<Vec<Reference>, Error> {
+        reference::pages(&self.api, &self.path(&["tags"])?, &[PAGE], PAGE_SIZE).await
     }
 
     /// Where the comments of a pull request are.

@@ -15,6 +15,7 @@ use crate::gitea::foreign;
 use crate::incoming::Incoming;
 use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
+use crate::reference::{self, Reference};
 
 /// As many as GitLab gives at once.
 const PAGE_SIZE: usize = 100;
@@ -83,7 +84,7 @@ impl<'a> GitLab<'a> {
         let root = api::url(&repository.origin, &["api", "v4"])?;
         let header = HeaderName::from_static("private-token");
         Ok(Self {
-            api: Api::new(http, root).secret(header, "", token)?,
+            api: Api::new(http, root).secret_unless_empty(header, "", token)?,
             project: repository.id,
         })
     }
@@ -118,20 +119,20 @@ impl<'a> GitLab<'a> {
     /// All open merge requests to `base`, the oldest first.
     pub(crate) async fn incoming(
         &self,
-        base: &str,
+        base: Option<&str>,
         known: &mut Option<String>,
     ) -> Result<Option<Vec<Incoming>>, Error> {
         let mut all = Vec::new();
         for number in 1..=MAX_PAGES {
             let number = number.to_string();
-            let query = [
-                ("target_branch", base),
+            let mut query = vec![
                 ("state", "opened"),
                 ("order_by", "created_at"),
                 ("sort", "asc"),
                 PAGE,
                 ("page", number.as_str()),
             ];
+            query.extend(base.map(|base| ("target_branch", base)));
             let found: Vec<Found> = match number.as_str() {
                 "1" => match self
                     .api
@@ -152,8 +153,22 @@ impl<'a> GitLab<'a> {
         if all.len() >= PAGE_SIZE {
             *known = None; // the tag is that of the first page
         }
-        all.retain(|incoming| incoming.request.base == base);
+        all.retain(|incoming| incoming.is_to(base));
         Ok(Some(all))
+    }
+
+    pub(crate) async fn branches(&self) -> Result<Vec<Reference>, Error> {
+        reference::pages(
+            &self.api,
+            &self.path(&["repository", "branches"]),
+            &[PAGE],
+            PAGE_SIZE,
+        )
+        .await
+    }
+
+    pub(crate) async fn tags(&self) -> Result<Vec<Reference>, Error> {
+        reference::pages(&self.api, &self.path(&["repository", "tags"]), &[PAGE], PAGE_SIZE).await
     }
 
     /// Where the notes of a merge request are.

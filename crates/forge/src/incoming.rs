@@ -16,6 +16,11 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// Returns whether it is to this branch; to any, without one.
+    pub(crate) fn is_to(&self, base: Option<&str>) -> bool {
+        base.is_none_or(|base| self.request.base == base)
+    }
+
     /// Names that are the same at the forge, whatever case they are written in.
     pub fn is_by(&self, name: &str) -> bool {
         self.author.eq_ignore_ascii_case(name)

@@ -21,6 +21,7 @@ pub mod gitlab;
 pub mod incoming;
 pub mod log;
 pub mod pull_request;
+pub mod reference;
 pub mod retry_after;
 pub mod web;
 

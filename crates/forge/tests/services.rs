@@ -157,10 +157,10 @@ async fn preview(kind: Kind, address: &str, service: Service) -> Vec<String> {
     };
     let forge = Forge::new(kind, address, &login, scripted.clone()).unwrap();
     let mut known = None;
-    let incoming = forge.incoming("main", &mut known).await.unwrap().unwrap();
+    let incoming = forge.incoming(Some("main"), &mut known).await.unwrap().unwrap();
     assert_eq!(known.as_deref(), Some("\"tag\""));
     assert!(
-        forge.incoming("main", &mut known).await.unwrap().is_none(),
+        forge.incoming(Some("main"), &mut known).await.unwrap().is_none(),
         "{kind}"
     );
     let seen: Vec<_> = incoming

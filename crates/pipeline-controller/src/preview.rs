@@ -91,7 +91,7 @@ impl Lists {
     ) -> Result<Vec<Incoming>, forge::Error> {
         let key = (preview.clone(), format!("{} {}", group.url, group.branch));
         let mut known = self.lock().get(&key).cloned().unwrap_or_default();
-        if let Some(mut found) = forge.incoming(&group.branch, &mut known.tag).await? {
+        if let Some(mut found) = forge.incoming(Some(&group.branch), &mut known.tag).await? {
             for one in &mut found {
                 // They may be long, and are not looked at.
                 one.request.body = String::new();

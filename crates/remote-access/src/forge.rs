@@ -12,6 +12,7 @@ use bytes::{Bytes, BytesMut};
 use cloud_identity::github::{APP_ID, App};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
+use transport::auth::SecretData;
 use transport::{auth, http};
 use workload_identity::Exchange;
 
@@ -69,27 +70,59 @@ pub async fn sign_in(
         proxy,
         ..auth::tls(&secret)?
     };
+    let kind = kind(spec.provider);
+    let login = login(kind, &secret, &settings, ways).await?;
+    Ok(Forge::new(kind, address, &login, Sender::new(settings, ways))?)
+}
+
+/// Opens the repository at this address, with a login only if there is a Secret for it.
+///
+/// # Errors
+/// When the Secret cannot be used, or the forge is one where everyone needs a login.
+pub async fn open(
+    kind: Kind,
+    address: &str,
+    secret: Option<&SecretData>,
+    settings: http::Settings,
+    ways: Ways<'_>,
+) -> Result<Forge<'static>, Error> {
+    match secret {
+        Some(secret) => {
+            let login = login(kind, secret, &settings, ways).await?;
+            Ok(Forge::new(kind, address, &login, Sender::new(settings, ways))?)
+        }
+        None => Ok(Forge::public(kind, address, Sender::new(settings, ways))?),
+    }
+}
+
+async fn login(
+    kind: Kind,
+    secret: &SecretData,
+    settings: &http::Settings,
+    ways: Ways<'_>,
+) -> Result<Login, Error> {
     let text = |key: &str| {
         let value = secret.get(key).map(|value| String::from_utf8_lossy(value));
         let value = value.map(|value| value.trim().to_owned());
         value.filter(|value| !value.is_empty())
     };
-    let login = if spec.provider == ForgeProvider::GitHub && secret.contains_key(APP_ID) {
+    if kind == Kind::GitHub && secret.contains_key(APP_ID) {
         let exchange = Exchange {
             clients: ways.clients.clone(),
             settings: settings.clone(),
             deadline: Some(Instant::now() + ways.timeout),
         };
-        let app = App::from_secret(&secret)?;
+        let app = App::from_secret(secret)?;
         let token = app.login(ways.identities.session(&exchange)).await?;
-        Login {
+        return Ok(Login {
             username: String::new(),
             password: token
                 .as_login()
                 .map(|(_, token)| token.to_owned())
                 .unwrap_or_default(),
-        }
-    } else {
+        });
+    }
+    Ok(
         match (text("token").or_else(|| text("bearerToken")), text("password")) {
             (Some(token), _) => Login {
                 username: String::new(),
@@ -99,14 +132,8 @@ pub async fn sign_in(
                 username: text("username").unwrap_or_default(),
                 password: password.unwrap_or_default(),
             },
-        }
-    };
-    let sender = Sender {
-        clients: ways.clients.clone(),
-        settings,
-        timeout: ways.timeout,
-    };
-    Ok(Forge::new(kind(spec.provider), address, &login, sender)?)
+        },
+    )
 }
 
 fn kind(provider: ForgeProvider) -> Kind {
@@ -128,6 +155,14 @@ struct Sender {
 }
 
 impl Sender {
+    fn new(settings: http::Settings, ways: Ways<'_>) -> Self {
+        Self {
+            clients: ways.clients.clone(),
+            settings,
+            timeout: ways.timeout,
+        }
+    }
+
     async fn send(&self, request: Request) -> Result<Answer, http::Error> {
         let deadline = Instant::now() + self.timeout;
         let host = request.url.host_str().unwrap_or_default();
