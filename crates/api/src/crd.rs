@@ -11,7 +11,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{delivery, helm, image, kustomize, meta, notification, source, source_extensions, weave};
+use crate::{
+    delivery, flux_operator, helm, image, kustomize, meta, notification, source, source_extensions, weave,
+};
 
 /// The CRDs of all kinds of Flux and of ours, in the order of their groups and names.
 #[must_use]
@@ -44,7 +46,19 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 /// The CRDs of Weave GitOps, which are installed by choice and may be others' in the cluster.
 #[must_use]
 pub fn weave() -> Vec<CustomResourceDefinition> {
-    let mut crds = vec![weave::GitopsCluster::crd(), weave::Pipeline::crd()];
+    of_others(vec![weave::GitopsCluster::crd(), weave::Pipeline::crd()])
+}
+
+/// The CRDs of flux-operator that we serve, which are installed by choice and may be others' in the cluster.
+#[must_use]
+pub fn flux_operator() -> Vec<CustomResourceDefinition> {
+    of_others(vec![
+        flux_operator::ResourceSetInputProvider::crd(),
+        flux_operator::ResourceSet::crd(),
+    ])
+}
+
+fn of_others(mut crds: Vec<CustomResourceDefinition>) -> Vec<CustomResourceDefinition> {
     crds.iter_mut().for_each(finish);
     for crd in &mut crds {
         crd.metadata.labels = None; // they are no part of Flux

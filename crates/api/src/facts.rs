@@ -4,6 +4,7 @@
 use kube::Resource;
 
 use crate::delivery::{ChangeRequest, Pipeline, Preview};
+use crate::flux_operator::{ResourceSet, ResourceSetInputProvider};
 use crate::helm::HelmRelease;
 use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use crate::kustomize::Kustomization;
@@ -124,6 +125,18 @@ impl HasFacts for ChangeRequest {
 impl HasFacts for Preview {
     fn facts(&self) -> Facts {
         Facts::from_object(self)
+    }
+}
+
+impl HasFacts for ResourceSet {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self)
+    }
+}
+
+impl HasFacts for ResourceSetInputProvider {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self).with("url", Some(&plain(&self.spec.url)))
     }
 }
 

@@ -14,6 +14,7 @@
 pub mod crd;
 pub mod delivery;
 pub mod facts;
+pub mod flux_operator;
 pub mod helm;
 pub mod image;
 pub mod kustomize;

@@ -27,7 +27,8 @@ const INTRODUCTION: &str = "# Reference\n\n\
 pub(super) fn generate(root: &Path) -> Result<Generated> {
     let mut files = BTreeMap::from([("chart.md".to_owned(), chart_values(root)?.into_bytes())]);
     let mut index = format!("{HEADER}{INTRODUCTION}");
-    for crd in api::crd::all().into_iter().chain(api::crd::weave()) {
+    let others = api::crd::weave().into_iter().chain(api::crd::flux_operator());
+    for crd in api::crd::all().into_iter().chain(others) {
         let (name, kind) = (page_name(&crd), &crd.spec.names.kind);
         for version in &crd.spec.versions {
             let schema = version.schema.as_ref();
