@@ -130,6 +130,13 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Starts resource-set-controller against the cluster of `kubeconfig` and waits until it is ready.
+    pub async fn start_resource_sets(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("resource-set-controller", kubeconfig, options)?;
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     /// Starts the console over the cluster of `kubeconfig` and waits until its picture is complete.
     pub async fn start_console(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("console", kubeconfig, options)?;

@@ -13,6 +13,7 @@ use crate::wait::wait_for;
 
 const OURS: &str = "charts/windlass/files/crds";
 const WEAVE: &str = "charts/windlass/files/crds-weave";
+const FLUX_OPERATOR: &str = "charts/windlass/files/crds-flux-operator";
 /// Those of image automation, which the chart installs by option, begin so.
 const IMAGES: [&str; 2] = ["image.toolkit.fluxcd.io_", "delivery.windlass.dev_"];
 
@@ -30,6 +31,11 @@ pub async fn install_all_crds(client: &Client) -> Result<()> {
 /// Applies the definitions of Weave GitOps, which the chart installs by option, and waits until the API server serves them.
 pub async fn install_weave_crds(client: &Client) -> Result<()> {
     install_crds_from(client, &repository_root().join(WEAVE)).await
+}
+
+/// Applies the definitions of flux-operator's kinds that are served, which the chart installs by option.
+pub async fn install_flux_operator_crds(client: &Client) -> Result<()> {
+    install_crds_from(client, &repository_root().join(FLUX_OPERATOR)).await
 }
 
 /// Applies every `*.yaml` of `folder`, one definition each, and waits until the API server serves them.

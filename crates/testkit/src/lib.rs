@@ -37,7 +37,7 @@ pub mod wait;
 pub use bucket::ObjectStore;
 pub use control_plane::{ControlPlane, Options};
 pub use controller::Controller;
-pub use crds::{install_all_crds, install_crds, install_weave_crds};
+pub use crds::{install_all_crds, install_crds, install_flux_operator_crds, install_weave_crds};
 pub use dex::Dex;
 pub use forward_proxy::ForwardProxy;
 pub use git::GitServer;
