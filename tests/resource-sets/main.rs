@@ -2,5 +2,6 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod environments;
 mod sets;
 mod world;
