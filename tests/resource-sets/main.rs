@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod attacks;
 mod environments;
 mod sets;
 mod world;
