@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 const IMAGE: &str = "image.toolkit.fluxcd.io";
 
-const KINDS: [Row; 15] = [
+const KINDS: [Row; 17] = [
     (SOURCE, "v1", "Bucket", "buckets"),
     (SOURCE, "v1", "GitRepository", "gitrepositories"),
     (SOURCE, "v1", "HelmChart", "helmcharts"),
@@ -39,10 +39,17 @@ const KINDS: [Row; 15] = [
     ),
     (api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines"),
     (api::delivery::GROUP, "v1alpha1", "Preview", "previews"),
+    (api::flux_operator::GROUP, "v1", "ResourceSet", "resourcesets"),
+    (
+        api::flux_operator::GROUP,
+        "v1",
+        "ResourceSetInputProvider",
+        "resourcesetinputproviders",
+    ),
 ];
 
 /// Names of the controllers in the Events that they write.
-pub const CONTROLLERS: [&str; 7] = [
+pub const CONTROLLERS: [&str; 8] = [
     "source-controller",
     "kustomize-controller",
     "helm-controller",
@@ -50,6 +57,7 @@ pub const CONTROLLERS: [&str; 7] = [
     "image-automation-controller",
     "source-watcher",
     "pipeline-controller",
+    "flux-operator",
 ];
 
 /// Kinds that others are made of.

@@ -16,8 +16,14 @@ const FLUX_GROUPS: &str = ".fluxcd.io_";
 const EXTENSIONS: &str = "source.extensions.fluxcd.io_";
 /// By which `flux check` finds definitions. Flux's own get it from its manifests.
 const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
-/// Kinds of ours that Alerts and Receivers know beside those of Flux.
-const OWN_KINDS: [&str; 3] = ["ChangeRequest", "Pipeline", "Preview"];
+/// Kinds of ours and of others that Alerts and Receivers know beside those of Flux.
+const OWN_KINDS: [&str; 5] = [
+    "ChangeRequest",
+    "Pipeline",
+    "Preview",
+    "ResourceSet",
+    "ResourceSetInputProvider",
+];
 /// Says which tool wrote the file.
 const GENERATOR_ANNOTATION: &str = "controller-gen.kubebuilder.io/version";
 
