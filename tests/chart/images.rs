@@ -13,13 +13,14 @@ pub const REPOSITORY: &str = "windlass";
 /// Their tag.
 pub const TAG: &str = "test";
 
-const CONTROLLERS: [&str; 7] = [
+const CONTROLLERS: [&str; 8] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
     "pipeline-controller",
+    "resource-set-controller",
     "console",
 ];
 

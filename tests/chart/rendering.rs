@@ -50,6 +50,7 @@ const VALUES: [&[&str]; 11] = [
         "pipelines.weave=true",
         "pipelines.gateHosts={prometheus.monitoring,*.example.com}",
         "pipelines.webhookURL=https://hooks.example.com",
+        "resourceSets.enabled=true",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
         "monitoring.serviceMonitor.create=true",

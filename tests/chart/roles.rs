@@ -145,6 +145,48 @@ async fn images_become_commits_with_the_roles_of_the_chart() {
     assert!(written.contains(&format!("{image}:1.0.0")), "{written}");
 }
 
+/// A ResourceSet is applied as its account, with inputs of a provider.
+#[tokio::test]
+async fn templates_are_applied_with_the_roles_of_the_chart() {
+    let cluster = Cluster::start().await;
+    let values =
+        "resourceSets.enabled=true,resourceSets.clusterAdmin=false,tenancy.defaultServiceAccount=deployer";
+    cluster.install(&["--set", values]).await.unwrap();
+    let accounts = Accounts::new(&cluster).unwrap();
+    create_tenant(&cluster.client).await.unwrap();
+    let group = "fluxcd.controlplane.io/v1";
+    let metadata = |name: &str| json!({"name": name, "namespace": TENANT});
+    let provider = json!({
+        "apiVersion": group, "kind": "ResourceSetInputProvider", "metadata": metadata("values"),
+        "spec": {"type": "Static", "defaultValues": {"name": "delivered"}},
+    });
+    let set = json!({
+        "apiVersion": group, "kind": "ResourceSet", "metadata": metadata("maps"),
+        "spec": {
+            "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "values"}],
+            "wait": true,
+            "resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "<< inputs.name >>"}}],
+        },
+    });
+    for object in [provider, set] {
+        objects::apply(&cluster.client, &object).await.unwrap();
+    }
+    let kubeconfig = accounts.kubeconfig("resource-set-controller").await.unwrap();
+    let options =
+        accounts.in_our_namespace(&["--enable-leader-election", "--default-service-account=deployer"]);
+    let _controller = Controller::start_resource_sets(&kubeconfig, options)
+        .await
+        .unwrap();
+    let sets = objects::api(&cluster.client, group, "ResourceSet", TENANT);
+    wait_for(&sets, "maps", objects::is_ready, PATIENCE)
+        .await
+        .unwrap();
+    sets.delete("maps", &Default::default()).await.unwrap();
+    testkit::wait_until_gone(&sets, "maps", PATIENCE).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), TENANT);
+    assert!(maps.get_opt("delivered").await.unwrap().is_none());
+}
+
 /// What a pipeline may see of other namespaces is asked for; what it changes is in the repository of the tenant.
 #[tokio::test]
 async fn a_pipeline_promotes_with_the_roles_of_the_chart() {

@@ -1,6 +1,6 @@
 {{/* What no schema can say. */}}
 {{- define "windlass.checks" -}}
-{{- range $key := list "apply" "helm" }}
+{{- range $key := list "apply" "helm" "resourceSets" }}
 {{- $settings := index $.Values $key }}
 {{- if and $settings.enabled (not $settings.clusterAdmin) (not $.Values.tenancy.defaultServiceAccount) }}
 {{- fail (printf "%s.clusterAdmin is false: set tenancy.defaultServiceAccount, since %s has no rights of its own to apply anything with" $key $settings.name) }}

@@ -68,7 +68,7 @@ spec:
             - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
             {{- end }}
             {{- if not (has .key (list "notification" "console")) }}
-            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (has .key (list "images" "pipelines")) }}
+            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (has .key (list "images" "pipelines" "resourceSets")) }}
             - {{ printf "--watch-label-selector=%s" . | quote }}
             {{- end }}
             {{- with include "windlass.eventsAddress" .root }}

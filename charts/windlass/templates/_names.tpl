@@ -6,6 +6,7 @@ helm: {component: helm-controller, image: helm-controller}
 notification: {component: notification-controller, image: notification-controller}
 images: {component: image-reflector-controller, image: image-controller}
 pipelines: {component: pipeline-controller, image: pipeline-controller}
+resourceSets: {component: resource-set-controller, image: resource-set-controller}
 console: {component: console, image: console}
 {{- end }}
 

@@ -143,6 +143,22 @@
 {{- end }}
 {{- end }}
 
+{{- define "windlass.rules.resourceSets" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
+- apiGroups: [fluxcd.controlplane.io]
+  resources: ["*"]
+  verbs: [get, list, watch, update, patch]
+# Inputs of the type ExternalArtifact.
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: [externalartifacts]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
+{{- end }}
+
 {{- define "windlass.rules.notification" -}}
 - apiGroups: [""]
   resources: [events]
@@ -173,6 +189,11 @@
 {{- if .Values.pipelines.enabled }}
 - apiGroups: [delivery.windlass.dev]
   resources: [changerequests, pipelines, previews]
+  verbs: [get, list, watch, patch]
+{{- end }}
+{{- if .Values.resourceSets.enabled }}
+- apiGroups: [fluxcd.controlplane.io]
+  resources: [resourcesets, resourcesetinputproviders]
   verbs: [get, list, watch, patch]
 {{- end }}
 {{- end }}
@@ -222,4 +243,7 @@ helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
 delivery.windlass.dev: [changepolicies, changerequests, pipelines, previews]
+{{- if .Values.resourceSets.enabled }}
+fluxcd.controlplane.io: [resourcesetinputproviders, resourcesets]
+{{- end }}
 {{- end }}

@@ -27,13 +27,14 @@ use commands::{Image, host, read};
 use commit::Commit;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 9] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
     "pipeline-controller",
+    "resource-set-controller",
     "console",
     "windlass",
 ];

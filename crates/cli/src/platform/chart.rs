@@ -22,6 +22,8 @@ macro_rules! files {
 static FILES: &[(&str, &[u8])] = files![
     "Chart.yaml",
     "README.md",
+    "files/crds-flux-operator/fluxcd.controlplane.io_resourcesetinputproviders.yaml",
+    "files/crds-flux-operator/fluxcd.controlplane.io_resourcesets.yaml",
     "files/crds-weave/gitops.weave.works_gitopsclusters.yaml",
     "files/crds-weave/pipelines.weave.works_pipelines.yaml",
     "files/crds/delivery.windlass.dev_changepolicies.yaml",
@@ -66,6 +68,7 @@ static FILES: &[(&str, &[u8])] = files![
     "templates/network-policies.yaml",
     "templates/notification.yaml",
     "templates/pipelines.yaml",
+    "templates/resource-sets.yaml",
     "templates/roles.yaml",
     "templates/source.yaml",
     "values.schema.json",
