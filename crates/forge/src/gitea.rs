@@ -160,7 +160,7 @@ impl<'a> Gitea<'a> {
                 ("page", &number),
                 ("limit", &limit),
             ];
-            query.extend(base.map(|base| ("base_branch", base)));
+            query.splice(1..1, base.map(|base| ("base_branch", base)));
             let found: Vec<Found> = self.api.get(&path, &query).await?;
             let is_last = found.len() < PAGE;
             all.extend(found);

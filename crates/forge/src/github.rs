@@ -166,7 +166,7 @@ impl<'a> GitHub<'a> {
                 PAGE,
                 ("page", number.as_str()),
             ];
-            query.extend(base.map(|base| ("base", base)));
+            query.splice(1..1, base.map(|base| ("base", base)));
             let found: Vec<Found> = match number.as_str() {
                 "1" => match self.api.get_new(&path, &query, known).await? {
                     Some(found) => found,

@@ -132,7 +132,7 @@ impl<'a> GitLab<'a> {
                 PAGE,
                 ("page", number.as_str()),
             ];
-            query.extend(base.map(|base| ("target_branch", base)));
+            query.splice(0..0, base.map(|base| ("target_branch", base)));
             let found: Vec<Found> = match number.as_str() {
                 "1" => match self
                     .api
