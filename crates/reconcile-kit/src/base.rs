@@ -84,7 +84,7 @@ where
 }
 
 /// Returns whether an object is in a shard.
-pub(crate) fn is_in<K: Resource>(shard: &Selector, object: &K) -> bool {
+pub fn is_in<K: Resource>(shard: &Selector, object: &K) -> bool {
     let unlabelled = BTreeMap::new();
     shard.matches(object.meta().labels.as_ref().unwrap_or(&unlabelled))
 }

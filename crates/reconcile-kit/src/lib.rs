@@ -8,6 +8,7 @@
 //! | [`sources`] | which changes of a source matter |
 //! | [`configs`] | the ConfigMaps and Secrets that specs refer to |
 //! | [`checks`] | `spec.healthCheckExprs` |
+//! | [`inventory`] | inventories in statuses |
 //! | [`memory`] | what is remembered of each object |
 //! | [`patience`] | when an object is looked at again, and how soon its waiting is told |
 //! | [`setup`] | what flags make of the process |
@@ -21,6 +22,7 @@ pub mod checks;
 pub mod configs;
 pub mod dependencies;
 pub mod flags;
+pub mod inventory;
 pub mod memory;
 pub mod patience;
 pub mod setup;
