@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 /// More combinations are refused, as in flux-operator.
 pub const MAX_COMBINATIONS: usize = 10_000;
 
+/// Bytes of all sets together, as JSON: a large set that is combined with thousands of small ones is copied thousands of times.
+pub const MAX_BYTES: usize = 64 << 20;
+
 /// Sets of inputs of one object: a provider's, or a ResourceSet's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
@@ -25,6 +28,9 @@ pub enum Error {
     /// There are too many combinations.
     #[error("the providers' inputs make more than {MAX_COMBINATIONS} combinations")]
     TooMany,
+    /// They are too large together.
+    #[error("the inputs of all providers have more than {MAX_BYTES} bytes together")]
+    TooLarge,
     /// Two providers have the same name in templates.
     #[error("'{first}' and '{second}' are both '{name}' in templates: rename one of them")]
     SameName {
@@ -40,14 +46,31 @@ pub enum Error {
 /// Returns the sets by which templates are rendered, each with `id` and `provider`.
 ///
 /// # Errors
-/// When combinations are too many, or two providers cannot be told apart in them.
+/// When the sets are too many or too large, or two providers cannot be told apart in combinations.
 pub fn combine(strategy: Option<&InputStrategy>, exports: &[Export]) -> Result<Vec<AnyMap>, Error> {
     match strategy.map(|strategy| strategy.name).unwrap_or_default() {
-        StrategyName::Flatten => Ok(flattened(exports)),
+        StrategyName::Flatten => {
+            bounded(exports.iter().map(size))?;
+            Ok(flattened(exports))
+        }
         StrategyName::Permute => {
             let with_empty = strategy.and_then(|strategy| strategy.include_empty_providers);
             permuted(exports, with_empty.unwrap_or_default())
         }
+    }
+}
+
+/// Bytes of the sets of an object.
+fn size(export: &Export) -> usize {
+    let sets = export.sets.iter();
+    sets.map(|set| serde_json::to_vec(set).map_or(MAX_BYTES, |text| text.len()))
+        .fold(0, usize::saturating_add)
+}
+
+fn bounded(sizes: impl Iterator<Item = usize>) -> Result<(), Error> {
+    match sizes.fold(0, usize::saturating_add) {
+        0..=MAX_BYTES => Ok(()),
+        _ => Err(Error::TooLarge),
     }
 }
 
@@ -103,9 +126,13 @@ fn permuted(exports: &[Export], with_empty: bool) -> Result<Vec<AnyMap>, Error> 
     let total = counts.try_fold(1_usize, usize::checked_mul);
     let total = total.filter(|total| *total <= MAX_COMBINATIONS);
     let mut combinations = vec![(AnyMap::new(), String::new())];
-    if total.ok_or(Error::TooMany)? == 0 {
+    let total = total.ok_or(Error::TooMany)?;
+    if total == 0 {
         return Ok(Vec::new());
     }
+    // Each set is in as many combinations as the other providers make.
+    let sizes = names.iter();
+    bounded(sizes.map(|(_, export)| size(export).saturating_mul(total / export.sets.len())))?;
     for (name, export) in &names {
         let sets = completed(export);
         combinations = combinations
@@ -230,6 +257,20 @@ mod tests {
             permute(&[export("a", &many), export("b", &many)], None),
             Err(Error::TooMany)
         );
+    }
+
+    #[test]
+    fn a_large_set_is_not_copied_into_thousands_of_combinations() {
+        let large = export("large", &[json!({"text": "x".repeat(100_000)})]);
+        let many: Vec<Value> = (0..1000).map(|x| json!({"x": x})).collect();
+        let many = export("many", &many);
+        assert_eq!(
+            permute(&[large.clone(), many.clone()], None),
+            Err(Error::TooLarge)
+        );
+        assert_eq!(combine(None, &[large, many]).unwrap().len(), 1001);
+        let huge = export("huge", &vec![json!({"text": "x".repeat(100_000)}); 700]);
+        assert_eq!(combine(None, &[huge]), Err(Error::TooLarge));
     }
 
     #[test]

@@ -363,4 +363,42 @@ mod tests {
                 .starts_with("the templates make too much, or take too long")
         );
     }
+
+    #[test]
+    fn the_guides_environment_is_what_it_says() {
+        let guide = include_str!("../../../docs/resource-sets.md");
+        let blocks = guide.split("```yaml\n").skip(1);
+        let text = blocks
+            .map(|block| block.split("```").next().unwrap())
+            .collect::<Vec<_>>();
+        let set = read_objects(text[1], "guide").unwrap();
+        let spec = spec(set[0].value()["spec"].clone());
+        let inputs = json!([{"id": "7", "sha": "0123456789012345678901234567890123456789", "domain": "preview.example.com"}]);
+        let steps = render(&spec, &sets(inputs), "shop").unwrap();
+        let names: Vec<_> = steps[0]
+            .objects
+            .iter()
+            .map(|object| object.id().to_string())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "Namespace/shop/shop-pr-7",
+                "ResourceQuota/shop-pr-7/limits",
+                "GitRepository/shop/pr-7",
+                "Kustomization/shop/pr-7",
+            ]
+        );
+        let deploy = &steps[0].objects[3].value()["spec"];
+        assert_eq!(
+            deploy["postBuild"]["substitute"]["HOST"],
+            "pr-7.preview.example.com"
+        );
+        assert_eq!(
+            steps[0].objects[2].value()["spec"]["ref"]["commit"]
+                .as_str()
+                .map(str::len),
+            Some(40)
+        );
+    }
 }

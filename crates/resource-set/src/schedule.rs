@@ -159,6 +159,14 @@ mod tests {
     }
 
     #[test]
+    fn a_day_that_never_comes_ends_the_search() {
+        let Ok(never) = schedules(&[("0 0 30 2 *", "", 0)]) else {
+            return; // refused at once is as good
+        };
+        assert_eq!(never.at(at("2026-11-27T05:30:00Z"), None).next, None);
+    }
+
+    #[test]
     fn no_schedule_is_any_time() {
         assert!(
             schedules(&[])

@@ -15,8 +15,8 @@ const DELIMITERS: Delimiters = Delimiters {
 };
 /// Bytes of stack.
 const STACK: usize = 8 << 20;
-/// Bytes that all renders of a ResourceSet print and make.
-const MAX_BYTES: usize = 128 << 20;
+/// Bytes that all renders of a step print. As objects in memory they take many times that.
+const MAX_BYTES: usize = 32 << 20;
 /// Nodes that are walked by one.
 const MAX_STEPS: u64 = 2_000_000;
 /// Longest time for all.
