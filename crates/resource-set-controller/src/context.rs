@@ -10,8 +10,9 @@ use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
 use kube::Client;
-use kube::core::{Selector, SelectorExt as _};
+use kube::core::Selector;
 use kube::runtime::reflector::Store;
+use reconcile_kit::base::is_in;
 use remote_access::Reader;
 use remote_access::identity::Identities;
 use resource_set::references::Reference;
@@ -52,8 +53,7 @@ impl Context {
 
     /// Returns whether an object is in our shard.
     pub(crate) fn is_ours<K: kube::Resource>(&self, object: &K) -> bool {
-        self.shard
-            .matches(object.meta().labels.as_ref().unwrap_or(&Default::default()))
+        is_in(&self.shard, object)
     }
 
     /// Ends a wait of a ResourceSet, and has it reconciled.

@@ -7,6 +7,7 @@ mod controller;
 mod flags;
 mod provider;
 mod set;
+mod timing;
 
 use std::process::ExitCode;
 

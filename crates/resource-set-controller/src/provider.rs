@@ -35,6 +35,7 @@ use transport::auth::SecretData;
 use transport::{auth, http};
 
 use crate::context::Context;
+use crate::timing::{NoDuration, annotated};
 
 const INTERVAL: Duration = Duration::from_mins(10);
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -49,8 +50,8 @@ const SKIPPED: &str = "SkippedDueToSchedule";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// An annotation is no duration.
-    #[error("the annotation {0} is no duration: '{1}'")]
-    Annotation(&'static str, String),
+    #[error(transparent)]
+    Annotation(#[from] NoDuration),
     /// What the type reads is not served.
     #[error("the type {0:?} is not supported")]
     Unsupported(api::flux_operator::ProviderType),
@@ -92,7 +93,7 @@ pub(crate) enum Error {
 impl Error {
     fn reason(&self) -> &'static str {
         match self {
-            Self::Annotation(..) | Self::Unsupported(_) | Self::Selector(_) | Self::OtherNamespace => {
+            Self::Annotation(_) | Self::Unsupported(_) | Self::Selector(_) | Self::OtherNamespace => {
                 INVALID_SPEC
             }
             Self::Schedule(_) => INVALID_SCHEDULE,
@@ -106,19 +107,6 @@ impl Error {
     fn is_final(&self) -> bool {
         matches!(self.reason(), INVALID_SPEC | INVALID_SCHEDULE)
     }
-}
-
-/// Reads a duration from an annotation.
-pub(crate) fn annotated<K: kube::Resource>(
-    object: &K,
-    annotation: &'static str,
-    default: Duration,
-) -> Result<Duration, Error> {
-    let Some(text) = object.annotations().get(annotation) else {
-        return Ok(default);
-    };
-    let parsed = controller_kit::duration::parse(text);
-    parsed.map_err(|_| Error::Annotation(annotation, text.chars().take(64).collect()))
 }
 
 /// Brings the inputs of a provider up to date.

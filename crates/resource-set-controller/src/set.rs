@@ -20,14 +20,14 @@ use controller_kit::queue::{Outcome, Slot};
 use controller_kit::record::{Unrecorded, begun};
 use controller_kit::{ObjectKey, conditions, finalizer, pace};
 use jiff::Timestamp;
-use kube_apply::{ApplyError, ObjectError, Owner};
+use kube_apply::{ApplyError, ObjectError};
 use manifest::ObjectId;
-use reconcile_kit::base::placement;
+use reconcile_kit::base::{owner, placement};
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::context::Context;
-use crate::provider::annotated;
+use crate::timing::{NoDuration, annotated};
 
 const INTERVAL: Duration = Duration::from_mins(60);
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -39,7 +39,7 @@ const DEPENDENCIES: Duration = Duration::from_secs(5);
 pub(crate) enum Error {
     /// An annotation is no duration.
     #[error(transparent)]
-    Annotation(#[from] crate::provider::Error),
+    Annotation(#[from] NoDuration),
     /// The inputs cannot be combined.
     #[error(transparent)]
     Combine(#[from] resource_set::inputs::Error),
@@ -297,14 +297,6 @@ impl Pass<'_> {
             interrupt,
         };
         run.carry_out(self, steps).await
-    }
-}
-
-/// The ResourceSet as the owner of what it applies.
-fn owner(key: &ObjectKey) -> Owner {
-    Owner {
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
     }
 }
 

@@ -8,9 +8,10 @@ use controller_kit::events::Severity;
 use controller_kit::queue::{Outcome, Slot};
 use controller_kit::record::{Unrecorded, begun};
 use controller_kit::{ObjectKey, finalizer};
-use reconcile_kit::base::placement;
+use reconcile_kit::base::{owner, placement};
+use reconcile_kit::inventory;
 
-use super::{owner, run, status};
+use super::{run, status};
 use crate::context::Context;
 
 /// Deletes what is in the inventory. A set that is left alone leaves its objects.
@@ -22,28 +23,27 @@ pub(super) async fn finalize(
 ) -> Result<Outcome, Unrecorded> {
     let writer = &context.sets;
     let mut next = begun(&*object);
-    let inventory = status::inventory(&next);
-    if !object.suspended() && !inventory.is_empty() {
+    let managed = inventory::read(next.inventory.as_ref());
+    if !object.suspended() && !managed.is_empty() {
         let placement = placement(&*object);
         let problem = match context.targets.target_of(placement).await {
-            // Nobody could delete them any more; the object would stay for ever.
+            // No account can delete them any more, and the ResourceSet would never go.
             Ok(_) if !context.targets.has_account(placement).await.unwrap_or(true) => {
                 let text = format!(
                     "{} objects stay: the service account that applied them is gone",
-                    inventory.len()
+                    managed.len()
                 );
                 writer.publish(&object, Severity::Error, reasons::PRUNE_FAILED, &text);
                 None
             }
             Ok(target) => {
-                slot.pause();
-                let stale = inventory.sorted();
-                let (_, failed) = run::delete(&target, &owner(key), &stale, &context.own_namespace).await;
-                slot.resume().await;
+                let stale = managed.sorted();
+                let (_, failed) =
+                    run::delete(&target, &owner(key), &stale, (&context.own_namespace, slot)).await;
                 let left = stale
                     .into_iter()
                     .filter(|(id, _)| failed.iter().any(|(other, _)| other == id));
-                next.inventory = Some(status::recorded(&left.collect()));
+                next.inventory = Some(inventory::recorded(&left.collect()));
                 let errors: Vec<_> = failed.into_iter().map(|(_, error)| error).collect();
                 (!errors.is_empty()).then(|| super::Error::Prune(errors))
             }

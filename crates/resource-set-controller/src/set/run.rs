@@ -8,6 +8,7 @@ use api::flux_operator::{GROUP, RECREATE_ON_FAILURE};
 use api::meta::ENABLED_VALUE;
 use cluster_access::targets::Target;
 use controller_kit::events::Severity;
+use controller_kit::queue::Slot;
 use jiff::Timestamp;
 use kube_apply::{
     Action, Applied as StepApplied, ApplyOptions, Cascade, CommonMetadata, Guard, Inventory, Owner,
@@ -15,13 +16,14 @@ use kube_apply::{
 };
 use kube_health::{Checks, Outcome, Status, WaitRequest};
 use manifest::{Object, ObjectId};
+use reconcile_kit::inventory as recorded_inventory;
 use resource_set::Objects;
 use tokio::sync::Notify;
 
 use super::{Ended, Error, Pass, status};
 
-/// How long the end of objects that deliver is waited for before what they need is deleted.
-const END_OF_DELIVERIES: Duration = Duration::from_secs(60);
+/// Longest wait for the end of deleted objects: those that deliver, before what they need is deleted, and those that are made again.
+const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// What came of a run.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ impl Run<'_> {
                 .map(|step| step.timeout.map_or(self.timeout, api::meta::Duration::to_std))
                 .collect(),
         };
-        let old = status::inventory(&pass.next);
+        let old = recorded_inventory::read(pass.next.inventory.as_ref());
         let mut prepared = Vec::new();
         let mut new = Inventory::default();
         for step in steps {
@@ -85,7 +87,7 @@ impl Run<'_> {
             new = new.union(&ready.inventory());
             prepared.push((within, recreated, ready));
         }
-        let all = status::recorded(&old.union(&new));
+        let all = recorded_inventory::recorded(&old.union(&new));
         let is_known = pass.next.inventory.as_ref() == Some(&all);
         if !is_known {
             // Before the first effect: what is applied and forgotten would stay for ever.
@@ -96,24 +98,32 @@ impl Run<'_> {
         let is_waiting = spec.wait || !spec.steps.is_empty();
         let mut changed = false;
         let count = prepared.len();
-        for ((within, recreated, ready), timeout) in prepared.into_iter().zip(timeouts) {
+        for (index, ((within, recreated, ready), timeout)) in prepared.into_iter().zip(timeouts).enumerate() {
             for object in &recreated {
-                changed |= self.remove_if_failed(object).await;
+                changed |= self.remove_if_failed(object, pass.slot).await;
             }
             let options = ApplyOptions {
                 want_live: is_waiting,
                 partial: count > 1,
                 ..ApplyOptions::default()
             };
-            let applied = self.target.engine.apply(ready, &options).await;
-            let applied = applied.map_err(|error| apply_error(&within, error))?;
+            let applied = match self.target.engine.apply(ready, &options).await {
+                Ok(applied) => applied,
+                Err(error) => {
+                    if index == 0 && error.wrote_nothing() {
+                        // What was not made is not managed: it would be deleted later, in vain.
+                        pass.next.inventory = Some(recorded_inventory::recorded(&old));
+                    }
+                    return Err(apply_error(&within, error));
+                }
+            };
             changed |= self.tell(pass, &applied);
             if is_waiting && !self.wait(pass, &within, applied, timeout).await? {
                 return Ok(Ended::Interrupted);
             }
         }
         changed |= self.prune(pass, &old, &new).await?;
-        pass.next.inventory = Some(status::recorded(&new));
+        pass.next.inventory = Some(recorded_inventory::recorded(&new));
         Ok(Ended::Applied(Applied {
             revision: self.revision,
             changed,
@@ -236,7 +246,7 @@ impl Run<'_> {
     }
 
     /// Deletes a failed object that is to be made again. Returns whether it did.
-    async fn remove_if_failed(&self, object: &Object) -> bool {
+    async fn remove_if_failed(&self, object: &Object, slot: &Slot) -> bool {
         let (id, version) = (object.id(), object.gvk().version);
         let Ok(Some(live)) = super::read(self.target, &id, &version).await else {
             return false;
@@ -247,9 +257,20 @@ impl Run<'_> {
         let Ok(Some(at)) = self.target.engine.address(&id, &version).await else {
             return false;
         };
-        // What cannot be deleted is applied as it is, and its failure is said.
-        let deleted = self.target.engine.delete_one(&at, Cascade::Background).await;
-        deleted.is_ok() && self.target.engine.wait_gone(&at, END_OF_DELIVERIES).await.is_ok()
+        // What cannot be deleted is applied as it is, and the condition reports its failure.
+        if self
+            .target
+            .engine
+            .delete_one(&at, Cascade::Background)
+            .await
+            .is_err()
+        {
+            return false;
+        }
+        slot.pause();
+        let gone = self.target.engine.wait_gone(&at, LONGEST_END).await;
+        slot.resume().await;
+        gone.is_ok()
     }
 
     /// Deletes what is rendered no more. Returns whether there was anything.
@@ -258,7 +279,13 @@ impl Run<'_> {
         if stale.is_empty() {
             return Ok(false);
         }
-        let (deleted, failed) = delete(self.target, &self.owner, &stale, &pass.context.own_namespace).await;
+        let (deleted, failed) = delete(
+            self.target,
+            &self.owner,
+            &stale,
+            (&pass.context.own_namespace, pass.slot),
+        )
+        .await;
         if !deleted.is_empty() {
             let lines: Vec<_> = deleted.iter().map(|id| format!("{id} deleted")).collect();
             let sets = &pass.context.sets;
@@ -276,7 +303,7 @@ impl Run<'_> {
             .into_iter()
             .filter(|(id, _)| failed.iter().any(|(other, _)| other == id))
             .collect();
-        pass.next.inventory = Some(status::recorded(&new.union(&left)));
+        pass.next.inventory = Some(recorded_inventory::recorded(&new.union(&left)));
         Err(Error::Prune(failed.into_iter().map(|(_, error)| error).collect()))
     }
 }
@@ -288,7 +315,7 @@ pub(super) async fn delete(
     target: &Target,
     owner: &Owner,
     stale: &[(ObjectId, String)],
-    own_namespace: &str,
+    (own_namespace, slot): (&str, &Slot),
 ) -> (Vec<ObjectId>, Failures) {
     let options = PruneOptions {
         guard: Guard {
@@ -311,10 +338,13 @@ pub(super) async fn delete(
             let ends = ends.map(|(id, version)| async move {
                 if let Ok(Some(at)) = target.engine.address(id, version).await {
                     // What does not end in time has the rest taken away from it.
-                    let _ = target.engine.wait_gone(&at, END_OF_DELIVERIES).await;
+                    let _ = target.engine.wait_gone(&at, LONGEST_END).await;
                 }
             });
+            // A finalizer of a tenant may hold it up, and must not hold up others.
+            slot.pause();
             futures::future::join_all(ends).await;
+            slot.resume().await;
         }
         deleted.extend(pruned.deleted);
         failed.extend(pruned.failed);

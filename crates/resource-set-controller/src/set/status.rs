@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use api::flux_operator::{ResourceSet, ResourceSetStatus};
-use api::kustomize::{ResourceInventory, ResourceRef};
 use api::meta::{Snapshot, condition_types, reasons, upsert_snapshot};
 use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_apply::Inventory;
-use manifest::ObjectId;
 use resource_set::Objects;
 use sha2::{Digest as _, Sha256};
 
@@ -41,24 +38,6 @@ pub(super) fn revision(steps: &[Objects]) -> String {
         }
     }
     format!("sha256:{}", hex::encode(hasher.finalize()))
-}
-
-/// Reads the inventory of a status. An entry that cannot be read is left out: it names no object.
-pub(super) fn inventory(status: &ResourceSetStatus) -> Inventory {
-    let entries = status.inventory.iter().flat_map(|inventory| &inventory.entries);
-    let read = entries.filter_map(|entry| {
-        let id = ObjectId::parse_inventory_id(&entry.id).ok()?;
-        Some((id, entry.version.clone()))
-    });
-    read.collect()
-}
-
-/// An inventory as a status has it.
-pub(super) fn recorded(inventory: &Inventory) -> ResourceInventory {
-    let entries = inventory.to_entries().into_iter();
-    ResourceInventory {
-        entries: entries.map(|(id, version)| ResourceRef { id, version }).collect(),
-    }
 }
 
 /// Says that objects are being applied.
@@ -169,8 +148,6 @@ pub(super) fn message(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn applied(revision: &str, changed: bool) -> Applied {
@@ -233,16 +210,5 @@ mod tests {
         );
         succeed(&mut next, &applied("sha256:a", false), 3);
         assert!(!conditions::is_stalled(&next.conditions));
-    }
-
-    #[test]
-    fn inventories_survive_the_way_through_a_status() {
-        let status: ResourceSetStatus = serde_json::from_value(json!({"inventory": {"entries": [
-            {"id": "a_b_apps_Deployment", "v": "v1"}, {"id": "broken", "v": "v1"},
-        ]}}))
-        .unwrap();
-        let read = inventory(&status);
-        assert_eq!(read.len(), 1);
-        assert_eq!(recorded(&read).entries[0].id, "a_b_apps_Deployment");
     }
 }
