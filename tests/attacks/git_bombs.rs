@@ -79,9 +79,8 @@ fn a_tree_that_unfolds_is_refused() {
         scene
             .apply(&objects::with_spec(bomb, json!({"timeout": "5m"})))
             .await?;
-        let message = scene
-            .refused(&scene.api(SOURCE, "GitRepository", &scene.attacker), "bomb")
-            .await?;
+        let repositories = scene.api(SOURCE, "GitRepository", &scene.attacker);
+        let message = scene.refused_within(4 * PATIENCE, &repositories, "bomb").await?;
         ensure!(message.contains("more than 100000 entries"), "{message}");
         Ok(())
     });

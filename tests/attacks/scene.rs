@@ -17,8 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-/// A machine that is busy takes long to find out that a bomb is one.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 pub const HELM: &str = "helm.toolkit.fluxcd.io/v2";
@@ -237,9 +236,19 @@ impl Scene {
 
     /// Waits until an object of the attacker is refused; returns the message of Ready.
     pub async fn refused(&self, api: &Api<DynamicObject>, name: &str) -> Result<String> {
+        self.refused_within(PATIENCE, api, name).await
+    }
+
+    /// The same for what takes long to find out on a slow machine.
+    pub async fn refused_within(
+        &self,
+        patience: Duration,
+        api: &Api<DynamicObject>,
+        name: &str,
+    ) -> Result<String> {
         let is_refused =
             |object: &DynamicObject| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
-        let object = wait_for(api, name, is_refused, PATIENCE).await?;
+        let object = wait_for(api, name, is_refused, patience).await?;
         let ready = condition(&object, "Ready").context("no condition Ready")?;
         Ok(ready.2.to_owned())
     }

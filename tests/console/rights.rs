@@ -162,7 +162,8 @@ fn filters_that_work_for_hours_hold_up_no_one() {
         let ana = scene.user("ana", &[(namespace, &[KUSTOMIZATIONS])]).await?;
         let all = format!("objects?namespace={namespace}");
         scene.until(&ana, &all, |page| page["total"] == 30).await?;
-        let numbers: Vec<String> = (0..55).map(|number| number.to_string()).collect();
+        // Long for all objects together, and not for one, on a slow machine, too.
+        let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
         let list = format!("[{}]", numbers.join(","));
         let filter = format!("{list}.all(a, {list}.all(b, {list}.all(c, a %2B b %2B c >= 0)))");
         let heavy = format!("{all}&filter={filter}");
@@ -186,8 +187,7 @@ fn filters_that_work_for_hours_hold_up_no_one() {
             let (status, problem) = answer?;
             let told = problem["message"].as_str().unwrap_or_default();
             ensure!(
-                // For one object or for all: which of the two comes first is the machine's matter.
-                status == StatusCode::BAD_REQUEST && told.contains("takes longer than "),
+                status == StatusCode::BAD_REQUEST && told.contains("takes longer than 2s"),
                 "{status} {problem}"
             );
         }
