@@ -1,11 +1,10 @@
 //! Group `kustomize.toolkit.fluxcd.io`: what is built from an artifact and applied.
 
-mod inventory;
 mod kustomization;
 mod reference;
 mod status;
 
-pub use inventory::{ResourceInventory, ResourceRef};
+pub use crate::meta::{ResourceInventory, ResourceRef};
 pub use kustomization::{
     BuildMetadataOption, Decryption, DecryptionProvider, DeletionPolicy, Kustomization, KustomizationSpec,
     PostBuild, SubstituteReference, SubstituteStrategy,

@@ -1,6 +1,6 @@
 //! Inventories as statuses record them.
 
-use api::kustomize::{ResourceInventory, ResourceRef};
+use api::meta::{ResourceInventory, ResourceRef};
 use kube_apply::Inventory;
 use manifest::ObjectId;
 

@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::image::LabelSelector;
-use crate::kustomize::ResourceInventory;
 use crate::meta::{
     CommonMetadata, Condition, CustomHealthCheck, Delivers, DependencyReference, Duration,
-    KubeConfigReference, Snapshot, StatusObject, has_conditions,
+    KubeConfigReference, ResourceInventory, Snapshot, StatusObject, has_conditions,
 };
 
 use super::AnyMap;
