@@ -20,6 +20,7 @@ pub mod github;
 pub mod gitlab;
 pub mod incoming;
 pub mod log;
+pub mod markdown;
 pub mod pull_request;
 pub mod reference;
 pub mod retry_after;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use delivery_diff::{Action, Entry, Field, Section, Summary};
+use forge::markdown::{code, cut};
 
 /// GitHub takes 65,536 characters. In bytes.
 const MAX_TEXT: usize = 60_000;
@@ -314,18 +315,6 @@ fn value(value: Option<&String>) -> String {
     value.map_or_else(|| "(none)".to_owned(), |value| code(&cut(value, MAX_VALUE)))
 }
 
-/// A text of others as code, in a line.
-fn code(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() || c == '`' { ' ' } else { c })
-        .collect();
-    match line.trim() {
-        "" => "` `".to_owned(),
-        line => format!("`{}`", cut(line, MAX_LINE)),
-    }
-}
-
 /// A text of others as HTML, in a line.
 fn html(text: &str) -> String {
     let mut escaped = String::new();
@@ -338,13 +327,6 @@ fn html(text: &str) -> String {
         }
     }
     escaped
-}
-
-fn cut(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 fn short(commit: &str) -> String {

@@ -6,6 +6,7 @@ use api::delivery::{Author, Pipeline, Release};
 use change_policy::mark::Change;
 use cluster_access::targets::Target as Cluster;
 use controller_kit::ObjectKey;
+use forge::markdown::code;
 use git_client::commit::Person;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
@@ -15,7 +16,7 @@ use promotion::manifests::{self, Edited, Wanted};
 use yaml_setters::is_yaml;
 
 use crate::observe::Looked;
-use crate::proposal::{bounded, branch_name, code};
+use crate::proposal::{bounded, branch_name};
 
 /// Bytes of files that are held at once.
 const MAX_FILES: usize = 32 << 20;

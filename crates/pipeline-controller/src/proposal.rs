@@ -80,11 +80,6 @@ pub(crate) fn bounded(mut text: String) -> String {
     text
 }
 
-/// A text of others as code: nothing in it is Markdown.
-pub(crate) fn code(text: &str) -> String {
-    format!("`{}`", text.replace(['`', '\n', '\r'], " "))
-}
-
 /// How changes go in.
 pub(crate) enum Way {
     /// By a commit on the branch.

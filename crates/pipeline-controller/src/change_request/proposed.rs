@@ -2,12 +2,13 @@
 
 use api::delivery::{ChangeRequest, FileChange};
 use change_policy::mark;
+use forge::markdown::code;
 use git_client::commit::Person;
 use git_client::pack::{Node, Pack};
 use promotion::manifests::Edited;
 
 use crate::edit::{self, author};
-use crate::proposal::{Proposed, bounded, branch_name, code};
+use crate::proposal::{Proposed, bounded, branch_name};
 
 /// Characters of a UID in the name of the branch: a request that is made again under its name is another one.
 const UID: usize = 8;
