@@ -87,10 +87,21 @@ impl Gitea {
 
     /// Adds a user.
     pub async fn add_user(&self, name: &str) -> Result<User> {
-        let (program, directory) = (self.program.clone(), self.directory.path().to_owned());
-        let user = name.to_owned();
-        let token =
-            tokio::task::spawn_blocking(move || add_user(&program, &directory, &user, false)).await??;
+        let mut attempt = 1;
+        let token = loop {
+            let (program, directory) = (self.program.clone(), self.directory.path().to_owned());
+            let user = name.to_owned();
+            let added = tokio::task::spawn_blocking(move || add_user(&program, &directory, &user, false));
+            match added.await? {
+                Ok(token) => break token,
+                // The command waits for no one else who holds the database.
+                Err(error) if attempt < TRIES && error.to_string().contains("database is locked") => {
+                    attempt += 1;
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
         Ok(User {
             name: name.to_owned(),
             token,
