@@ -5,4 +5,5 @@
 mod attacks;
 mod environments;
 mod sets;
+mod team;
 mod world;
