@@ -150,6 +150,9 @@
 - apiGroups: [fluxcd.controlplane.io]
   resources: ["*"]
   verbs: [get, list, watch, update, patch]
+- apiGroups: [delivery.windlass.dev]
+  resources: [environmentpolicies, environmentpolicies/status]
+  verbs: [get, list, watch, update, patch]
 # Inputs of the type ExternalArtifact.
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [externalartifacts]
@@ -194,6 +197,9 @@
 {{- if .Values.resourceSets.enabled }}
 - apiGroups: [fluxcd.controlplane.io]
   resources: [resourcesets, resourcesetinputproviders]
+  verbs: [get, list, watch, patch]
+- apiGroups: [delivery.windlass.dev]
+  resources: [environmentpolicies]
   verbs: [get, list, watch, patch]
 {{- end }}
 {{- end }}
@@ -242,7 +248,7 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies, changerequests, pipelines, previews]
+delivery.windlass.dev: [changepolicies, changerequests, environmentpolicies, pipelines, previews]
 {{- if .Values.resourceSets.enabled }}
 fluxcd.controlplane.io: [resourcesetinputproviders, resourcesets]
 {{- end }}

@@ -21,6 +21,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         delivery::ChangePolicy::crd(),
         delivery::ChangeRequest::crd(),
+        delivery::EnvironmentPolicy::crd(),
         delivery::Pipeline::crd(),
         delivery::Preview::crd(),
         helm::HelmRelease::crd(),

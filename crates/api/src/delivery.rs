@@ -2,6 +2,7 @@
 
 mod change_policy;
 mod change_request;
+mod environment_policy;
 mod pipeline;
 mod preview;
 
@@ -12,6 +13,10 @@ pub use change_policy::{
 pub use change_request::{
     ChangeRequest, ChangeRequestSpec, ChangeRequestStatus, FileChange, KustomizationReference,
     ManifestReference, PullRequestState, PullRequestStatus,
+};
+pub use environment_policy::{
+    EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, RequestEnvironment,
+    RequestEnvironmentState,
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateAttestation,

@@ -3,7 +3,7 @@
 
 use kube::Resource;
 
-use crate::delivery::{ChangeRequest, Pipeline, Preview};
+use crate::delivery::{ChangeRequest, EnvironmentPolicy, Pipeline, Preview};
 use crate::flux_operator::{ResourceSet, ResourceSetInputProvider};
 use crate::helm::HelmRelease;
 use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
@@ -123,6 +123,12 @@ impl HasFacts for ChangeRequest {
 }
 
 impl HasFacts for Preview {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self)
+    }
+}
+
+impl HasFacts for EnvironmentPolicy {
     fn facts(&self) -> Facts {
         Facts::from_object(self)
     }

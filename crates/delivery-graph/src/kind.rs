@@ -75,7 +75,7 @@ macro_rules! kind {
 
 /// In the order in which the data moves.
 #[rustfmt::skip] // one line for each kind
-pub static ALL: [Kind; 19] = [
+pub static ALL: [Kind; 20] = [
     kind!(SOURCES, "v1", "GitRepository", "gitrepositories", ["git", "gitrepo"], true, true),
     kind!(SOURCES, "v1", "OCIRepository", "ocirepositories", ["oci", "ocirepo"], true, true),
     kind!(SOURCES, "v1", "HelmRepository", "helmrepositories", ["helm", "helmrepo"], true, true),
@@ -92,6 +92,7 @@ pub static ALL: [Kind; 19] = [
     kind!(api::delivery::GROUP, "v1alpha1", "ChangeRequest", "changerequests", [], false, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines", [], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Preview", "previews", [], true, true),
+    kind!(api::delivery::GROUP, "v1alpha1", "EnvironmentPolicy", "environmentpolicies", ["environments"], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1", "Receiver", "receivers", [], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1beta3", "Provider", "providers", ["alert-provider", "alert-providers"], true, false),
     kind!(api::meta::NOTIFICATION_GROUP, "v1beta3", "Alert", "alerts", [], true, false),

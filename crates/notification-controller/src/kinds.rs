@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 const IMAGE: &str = "image.toolkit.fluxcd.io";
 
-const KINDS: [Row; 17] = [
+const KINDS: [Row; 18] = [
     (SOURCE, "v1", "Bucket", "buckets"),
     (SOURCE, "v1", "GitRepository", "gitrepositories"),
     (SOURCE, "v1", "HelmChart", "helmcharts"),
@@ -39,6 +39,12 @@ const KINDS: [Row; 17] = [
     ),
     (api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines"),
     (api::delivery::GROUP, "v1alpha1", "Preview", "previews"),
+    (
+        api::delivery::GROUP,
+        "v1alpha1",
+        "EnvironmentPolicy",
+        "environmentpolicies",
+    ),
     (api::flux_operator::GROUP, "v1", "ResourceSet", "resourcesets"),
     (
         api::flux_operator::GROUP,

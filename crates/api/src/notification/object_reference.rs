@@ -66,6 +66,8 @@ pub enum EventSourceKind {
     Pipeline,
     /// A preview of pull requests. Flux does not have it.
     Preview,
+    /// Environments of pull requests. Flux does not have it.
+    EnvironmentPolicy,
     /// Objects made from templates. flux-operator has it.
     ResourceSet,
     /// Inputs for templates. flux-operator has it.

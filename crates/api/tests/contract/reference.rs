@@ -17,8 +17,9 @@ const EXTENSIONS: &str = "source.extensions.fluxcd.io_";
 /// By which `flux check` finds definitions. Flux's own get it from its manifests.
 const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
 /// Kinds of ours and of others that Alerts and Receivers know beside those of Flux.
-const OWN_KINDS: [&str; 5] = [
+const OWN_KINDS: [&str; 6] = [
     "ChangeRequest",
+    "EnvironmentPolicy",
     "Pipeline",
     "Preview",
     "ResourceSet",

@@ -28,6 +28,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/crds-weave/pipelines.weave.works_pipelines.yaml",
     "files/crds/delivery.windlass.dev_changepolicies.yaml",
     "files/crds/delivery.windlass.dev_changerequests.yaml",
+    "files/crds/delivery.windlass.dev_environmentpolicies.yaml",
     "files/crds/delivery.windlass.dev_pipelines.yaml",
     "files/crds/delivery.windlass.dev_previews.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",

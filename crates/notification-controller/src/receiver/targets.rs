@@ -273,7 +273,7 @@ fn default_version(kind: &str) -> Option<&'static str> {
         }
         "ImageRepository" => "image.toolkit.fluxcd.io/v1",
         "ArtifactGenerator" => "source.extensions.fluxcd.io/v1beta1",
-        "ChangeRequest" | "Pipeline" | "Preview" => "delivery.windlass.dev/v1alpha1",
+        "ChangeRequest" | "EnvironmentPolicy" | "Pipeline" | "Preview" => "delivery.windlass.dev/v1alpha1",
         "ResourceSet" | "ResourceSetInputProvider" => "fluxcd.controlplane.io/v1",
         _ => return None,
     })
@@ -339,6 +339,11 @@ mod tests {
             ),
             ("Pipeline", "pipelines", "delivery.windlass.dev/v1alpha1"),
             ("Preview", "previews", "delivery.windlass.dev/v1alpha1"),
+            (
+                "EnvironmentPolicy",
+                "environmentpolicies",
+                "delivery.windlass.dev/v1alpha1",
+            ),
             (
                 "ResourceSetInputProvider",
                 "resourcesetinputproviders",
