@@ -18,6 +18,8 @@ pub struct Export {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
+    /// Whether the sets are of pull requests.
+    pub is_of_requests: bool,
     /// The sets.
     pub sets: Vec<AnyMap>,
 }
@@ -184,6 +186,7 @@ mod tests {
             kind: "ResourceSetInputProvider",
             name: name.to_owned(),
             namespace: "apps".to_owned(),
+            is_of_requests: false,
             sets: sets.iter().map(|set| set.as_object().unwrap().clone()).collect(),
         }
     }

@@ -10,7 +10,7 @@ use api::meta::DISABLED_VALUE;
 use manifest::{Object, ObjectId, read_objects, yaml};
 use serde_json::Value;
 
-use crate::template::{Text, render_all};
+use crate::template::{Bounds, Text, render_all};
 
 /// Objects of one step, or of the whole set if it has no steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Objects {
     pub step: String,
     /// The objects, each once, in the order in which templates made them.
     pub objects: Vec<Object>,
+    /// Which set of inputs made which object, by their places. Several may have made the same.
+    pub makers: Vec<(usize, ObjectId)>,
 }
 
 /// More objects are refused.
@@ -79,18 +81,12 @@ pub fn render(spec: &ResourceSetSpec, sets: &[AnyMap], namespace: &str) -> Resul
     };
     if spec.steps.is_empty() {
         let texts = texts("", &spec.resources, &spec.resources_template)?;
-        return Ok(vec![Objects {
-            step: String::new(),
-            objects: made.objects(&texts, sets)?,
-        }]);
+        return Ok(vec![made.objects("", &texts, sets)?]);
     }
     let steps = spec.steps.iter().map(|step| {
         let within = format!("steps.{}.", step.name);
         let texts = texts(&within, &step.resources, &step.resources_template)?;
-        Ok(Objects {
-            step: step.name.clone(),
-            objects: made.objects(&texts, sets)?,
-        })
+        made.objects(&step.name, &texts, sets)
     });
     steps.collect()
 }
@@ -119,15 +115,21 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn objects(&mut self, texts: &[(Text, bool)], sets: &[AnyMap]) -> Result<Vec<Object>, Error> {
+    fn objects(&mut self, step: &str, texts: &[(Text, bool)], sets: &[AnyMap]) -> Result<Objects, Error> {
         let (plain, singles): (Vec<_>, Vec<_>) = texts
             .iter()
             .map(|(text, is_single)| (text.clone(), is_single.then(|| text.name.clone())))
             .unzip();
         let singles: Vec<String> = singles.into_iter().flatten().collect();
-        let (mut objects, mut problem) = (Vec::new(), None);
-        let rendered = render_all(&plain, sets, |text, set, made| {
-            let taken = self.take(text, &sets[set], made, singles.contains(&text.name), &mut objects);
+        let mut objects = Objects {
+            step: step.to_owned(),
+            objects: Vec::new(),
+            makers: Vec::new(),
+        };
+        let mut problem = None;
+        let rendered = render_all(&plain, sets, Bounds::OBJECTS, |text, set, made| {
+            let is_single = singles.contains(&text.name);
+            let taken = self.take(text, (set, &sets[set]), made, is_single, &mut objects);
             taken.map_err(|error| {
                 problem = Some(error);
                 String::new()
@@ -143,10 +145,10 @@ impl Made<'_> {
     fn take(
         &mut self,
         text: &Text,
-        set: &AnyMap,
+        (place, set): (usize, &AnyMap),
         made: &str,
         is_single: bool,
-        objects: &mut Vec<Object>,
+        objects: &mut Objects,
     ) -> Result<(), Error> {
         let id = || set.get("id").map(ToString::to_string).unwrap_or_default();
         let read = read_objects(made, &text.name).map_err(|error| Error::Object {
@@ -175,8 +177,12 @@ impl Made<'_> {
                 object.set_namespace(self.namespace);
             }
             let value = Value::Object(object.value().clone());
+            let maker = (place, object.id());
             match self.known.get(&object.id()) {
-                Some((known, _)) if *known == value => continue,
+                Some((known, _)) if *known == value => {
+                    objects.makers.push(maker);
+                    continue;
+                }
                 Some((_, first)) => {
                     return Err(Error::Twice {
                         id: object.id().to_string(),
@@ -191,7 +197,8 @@ impl Made<'_> {
                 return Err(Error::TooMany);
             }
             self.known.insert(object.id(), (value, text.name.clone()));
-            objects.push(object);
+            objects.makers.push(maker);
+            objects.objects.push(object);
         }
         Ok(())
     }
@@ -285,6 +292,10 @@ mod tests {
         .unwrap();
         assert_eq!(objects.len(), 1);
         assert_eq!(objects[0]["metadata"]["namespace"], "apps");
+        let spec_ = spec(json!({"resources": [config_map("a", json!({}))]}));
+        let steps = render(&spec_, &sets(both.clone()), "apps").unwrap();
+        let places: Vec<_> = steps[0].makers.iter().map(|(place, _)| *place).collect();
+        assert_eq!(places, [0, 1]);
         let error = made(
             json!({"resources": [config_map("a", json!({"x": "<< inputs.id | quote >>"}))]}),
             both,

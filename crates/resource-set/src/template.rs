@@ -15,12 +15,31 @@ const DELIMITERS: Delimiters = Delimiters {
 };
 /// Bytes of stack.
 const STACK: usize = 8 << 20;
-/// Bytes that all renders of a step print. As objects in memory they take many times that.
-const MAX_BYTES: usize = 32 << 20;
-/// Nodes that are walked by one.
-const MAX_STEPS: u64 = 2_000_000;
-/// Longest time for all.
-const MAX_TIME: Duration = Duration::from_secs(30);
+/// What templates may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Bytes that all print.
+    pub(crate) bytes: usize,
+    /// Nodes that are walked by one.
+    pub(crate) steps: u64,
+    /// Longest time for all.
+    pub(crate) time: Duration,
+}
+
+impl Bounds {
+    /// Those of the objects of a step. In memory they take many times these bytes.
+    pub(crate) const OBJECTS: Self = Self {
+        bytes: 32 << 20,
+        steps: 2_000_000,
+        time: Duration::from_secs(30),
+    };
+    /// Those of a line for each set of inputs.
+    pub(crate) const LINES: Self = Self {
+        bytes: 1 << 20,
+        steps: 10_000,
+        time: Duration::from_secs(2),
+    };
+}
 
 /// A text with templates, and what it is called in errors.
 #[derive(Clone, Debug)]
@@ -36,6 +55,7 @@ pub(crate) struct Text {
 pub(crate) fn render_all(
     texts: &[Text],
     sets: &[AnyMap],
+    bounds: Bounds,
     mut each: impl FnMut(&Text, usize, &str) -> Result<(), String> + Send,
 ) -> Result<(), String> {
     let rendered = on_stack(STACK, || {
@@ -48,12 +68,18 @@ pub(crate) fn render_all(
             parsed.push((text, templates));
         }
         let began = std::time::Instant::now();
-        let mut left = MAX_BYTES;
+        let mut left = bounds.bytes;
         for (index, set) in sets.iter().enumerate() {
             let inputs = functions::value(&Plain::Object(set.clone()));
             for (text, templates) in &parsed {
-                let time = MAX_TIME.saturating_sub(began.elapsed());
-                let made = one(text, templates, &inputs, &functions, limits(left, time))?;
+                let limits = Limits {
+                    stack: STACK - (512 << 10),
+                    bytes: left,
+                    steps: bounds.steps,
+                    time: Some(bounds.time.saturating_sub(began.elapsed())),
+                    ..Limits::default()
+                };
+                let made = one(text, templates, &inputs, &functions, limits)?;
                 left = left.saturating_sub(made.len());
                 each(text, index, &made)?;
             }
@@ -61,16 +87,6 @@ pub(crate) fn render_all(
         Ok(())
     });
     rendered.map_err(|error| error.to_string())?
-}
-
-fn limits(bytes: usize, time: Duration) -> Limits {
-    Limits {
-        stack: STACK - (512 << 10),
-        bytes,
-        steps: MAX_STEPS,
-        time: Some(time),
-        ..Limits::default()
-    }
 }
 
 fn one(

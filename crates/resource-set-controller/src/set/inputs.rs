@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::flux_operator::{InputReference, ResourceSet, ResourceSetInputProvider};
+use api::flux_operator::{InputReference, ResourceSet, ResourceSetInputProvider, Subject};
 use kube::ResourceExt as _;
 use kube::core::{Selector, SelectorExt as _};
 use resource_set::Export;
@@ -19,6 +19,7 @@ pub(super) fn exports(object: &ResourceSet, context: &Context) -> Result<Vec<Exp
         kind: "ResourceSet",
         name: object.name_any(),
         namespace: object.namespace().unwrap_or_default(),
+        is_of_requests: false,
         sets: object.spec.inputs.clone(),
     };
     if object.spec.inputs.is_empty() && object.spec.inputs_from.is_empty() {
@@ -44,6 +45,7 @@ pub(super) fn exports(object: &ResourceSet, context: &Context) -> Result<Vec<Exp
             kind: "ResourceSetInputProvider",
             name,
             namespace: provider.namespace().unwrap_or_default(),
+            is_of_requests: provider.spec.type_.parts().1 == Subject::PullRequests,
             sets: status
                 .map(|status| status.exported_inputs.clone())
                 .unwrap_or_default(),
