@@ -5,6 +5,7 @@
 mod context;
 mod controller;
 mod flags;
+mod health;
 mod provider;
 mod set;
 mod timing;

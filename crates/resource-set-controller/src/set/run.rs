@@ -21,6 +21,7 @@ use resource_set::Objects;
 use tokio::sync::Notify;
 
 use super::{Ended, Error, Pass, status};
+use crate::health;
 
 /// Longest wait for the end of deleted objects: those that deliver, before what they need is deleted, and those that are made again.
 const LONGEST_END: Duration = Duration::from_secs(60);
@@ -173,15 +174,7 @@ impl Run<'_> {
             return Ok(true);
         }
         let request = WaitRequest {
-            jobs_with_ttl: objects
-                .iter()
-                .filter(|target| {
-                    let job = target.initial.as_ref();
-                    target.id.kind == "Job"
-                        && job.is_some_and(|job| !job["spec"]["ttlSecondsAfterFinished"].is_null())
-                })
-                .map(|target| target.id.clone())
-                .collect(),
+            jobs_with_ttl: health::jobs_with_ttl(&objects),
             objects,
             timeout,
             fail_fast: true,
@@ -230,17 +223,7 @@ impl Run<'_> {
                 Some(live) => Some(live),
                 None => self.target.live(&change.id, &change.gvk.version).await,
             };
-            let metadata = live.as_ref().map(|live| &live["metadata"]);
-            targets.push(kube_health::Target {
-                minimum_generation: metadata.and_then(|metadata| metadata["generation"].as_i64()),
-                uid: metadata
-                    .and_then(|metadata| metadata["uid"].as_str())
-                    .map(str::to_owned),
-                id: change.id,
-                version: change.gvk.version,
-                labelled: true,
-                initial: live,
-            });
+            targets.push(health::target(change.id, change.gvk.version, live));
         }
         targets
     }
