@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use api::delivery::EnvironmentPolicy;
 use api::flux_operator::{GROUP, OWNER_PREFIX, RECONCILE, ResourceSet, ResourceSetInputProvider};
 use api::source::ExternalArtifact;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::{Queue, Slot};
 use controller_kit::record::Writer;
 use controller_kit::runtime::{
-    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store_noting,
+    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
@@ -25,6 +26,7 @@ use resource_set::references::Reference;
 use tracing::Instrument as _;
 
 use crate::context::{Context, Memory};
+use crate::environment::{self, Environments};
 use crate::flags::{Flags, NAME};
 use crate::{provider, set};
 
@@ -33,6 +35,8 @@ const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
 
 /// Providers that are read at once.
 const PROVIDERS: usize = 4;
+/// EnvironmentPolicies that are reconciled at once.
+const POLICIES: usize = 4;
 
 /// Reconciles until the token is cancelled.
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
@@ -53,9 +57,12 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             ))
         },
     );
+    let (policies, touched_policies) =
+        watch_into_store::<EnvironmentPolicy>(scoped_api(&kit.client, watch), watch);
     let (artifacts, touched_artifacts) = sources::watch::<ExternalArtifact>(&kit.client, watch);
     kit.metrics.objects(sets.clone(), |_| true);
     kit.metrics.objects(providers.clone(), |_| true);
+    kit.metrics.objects(policies.clone(), |_| true);
 
     let features = flags.common.features.resolve(&[(OBJECT_LEVEL_IDENTITY, false)])?;
     let has_identities = features.enabled(OBJECT_LEVEL_IDENTITY);
@@ -102,6 +109,17 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         provider_queue: Queue::new("resourcesetinputprovider", flags.common.rate, &kit.metrics),
         artifacts,
+        environments: Environments {
+            writer: Writer {
+                client: kit.client.clone(),
+                cache: Cache::new(policies),
+                recorder: kit.recorder.clone(),
+                metrics: kit.metrics.clone(),
+                manager: NAME,
+            },
+            queue: Queue::new("environmentpolicy", flags.common.rate, &kit.metrics),
+            looks: Default::default(),
+        },
         targets,
         clients: transport::http::Clients::default(),
         registries: oci_client::registry::Memory::default(),
@@ -134,6 +152,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     tokio::select! {
         () = follow_sets(touched_sets, &context) => anyhow::bail!("the watch of ResourceSets ended"),
         () = follow_providers(touched_providers, &context) => anyhow::bail!("the watch of ResourceSetInputProviders ended"),
+        () = follow_policies(touched_policies, &context) => anyhow::bail!("the watch of EnvironmentPolicies ended"),
         () = follow_artifacts(touched_artifacts, &context) => anyhow::bail!("the watch of ExternalArtifacts ended"),
         () = follow_drift(drifts, &context) => anyhow::bail!("the watches of applied objects ended"),
         () = configs::follow(config_maps, labels.clone(), touched("ConfigMap")) => anyhow::bail!("the watch of ConfigMaps ended"),
@@ -147,6 +166,13 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                     provider::reconcile(key, context).instrument(span)
                 }
             };
+            let of_policies = {
+                let context = context.clone();
+                move |key: ObjectKey, slot: Slot| {
+                    let (context, span) = (context.clone(), reconcile_span::<EnvironmentPolicy>(&key));
+                    environment::reconcile(key, context, slot).instrument(span)
+                }
+            };
             let of_sets = {
                 let context = context.clone();
                 move |key: ObjectKey, slot: Slot| {
@@ -156,6 +182,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             };
             tokio::join!(
                 context.provider_queue.run(PROVIDERS, kit.token.clone(), of_providers),
+                context.environments.queue.run_in_slots(POLICIES, flags.graceful_shutdown_timeout, kit.token.clone(), of_policies),
                 context.set_queue.run_in_slots(
                     flags.concurrent.into(),
                     flags.graceful_shutdown_timeout,
@@ -174,13 +201,16 @@ async fn listed(context: &Context) {
         context.sets.cache.store().wait_until_ready(),
         context.providers.cache.store().wait_until_ready(),
         context.artifacts.wait_until_ready(),
+        context.environments.writer.cache.store().wait_until_ready(),
     );
 }
 
 async fn follow_sets(touched: impl Stream<Item = ObjectRef<ResourceSet>>, context: &Context) {
     let mut touched = std::pin::pin!(touched);
     while let Some(set) = touched.next().await {
-        context.wake(ObjectKey::from(set));
+        let key = ObjectKey::from(set);
+        context.wake_policies(&key);
+        context.wake(key);
     }
 }
 
@@ -199,7 +229,24 @@ async fn follow_providers(
         let users = sets.iter().filter(|set| {
             set.metadata.namespace.as_deref() == Some(&namespace) && !set.spec.inputs_from.is_empty()
         });
-        users.for_each(|set| context.wake(ObjectKey::from_object(&**set)));
+        users.for_each(|set| {
+            let key = ObjectKey::from_object(&**set);
+            context.wake_policies(&key);
+            context.wake(key);
+        });
+    }
+}
+
+/// A policy is followed, and its ResourceSet renders what it admits: a suspended one admits everything.
+async fn follow_policies(touched: impl Stream<Item = ObjectRef<EnvironmentPolicy>>, context: &Context) {
+    let mut touched = std::pin::pin!(touched);
+    while let Some(policy) = touched.next().await {
+        let known = context.environments.writer.cache.get(&policy);
+        let key = ObjectKey::from(policy);
+        if let Some(policy) = known {
+            context.wake(environment::set_of(&policy, &key));
+        }
+        context.environments.queue.add(key);
     }
 }
 

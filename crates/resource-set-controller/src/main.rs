@@ -1,9 +1,11 @@
-//! The ResourceSet and ResourceSetInputProvider kinds of flux-operator: inputs, templates, apply, health (ADR 25).
+//! The ResourceSet and ResourceSetInputProvider kinds of flux-operator: inputs, templates, apply, health (ADR 25), and
+//! EnvironmentPolicies over them (ADR 26).
 //!
 //! Runs under the name of flux-operator where others see it: field manager and events.
 
 mod context;
 mod controller;
+mod environment;
 mod flags;
 mod health;
 mod provider;

@@ -1,6 +1,6 @@
 //! Reads the inputs of a ResourceSetInputProvider, and records them in its status.
 
-mod git;
+pub(crate) mod git;
 mod registry;
 mod service;
 

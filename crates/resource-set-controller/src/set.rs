@@ -3,8 +3,9 @@
 //! What the spec names in the cluster is read as the account that applies. The inventory is recorded before what it describes is made.
 
 mod dependencies;
+mod environments;
 mod finalize;
-mod inputs;
+pub(crate) mod inputs;
 mod references;
 mod run;
 mod status;
@@ -23,9 +24,12 @@ use jiff::Timestamp;
 use kube_apply::{ApplyError, ObjectError};
 use manifest::ObjectId;
 use reconcile_kit::base::{owner, placement};
+use resource_set::Export;
+use resource_set::environment::Request;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use self::environments::Environments;
 use crate::context::Context;
 use crate::timing::{NoDuration, annotated};
 
@@ -245,6 +249,10 @@ async fn follow(
             status::failed(&mut pass.next, &pass.object, failed, Timestamp::now());
             let object = context.sets.write(Arc::clone(&pass.object), &pass.next).await?;
             let waits = reason == reasons::DEPENDENCY_NOT_READY;
+            if !waits {
+                context.memory.failed(key, &message);
+                context.wake_policies(key);
+            }
             if is_news {
                 let severity = if waits { Severity::Info } else { Severity::Error };
                 context.sets.publish(&object, severity, reason, &message);
@@ -276,15 +284,19 @@ impl Pass<'_> {
     async fn run(&mut self, interrupt: Arc<Notify>) -> Result<Ended, Error> {
         annotated(&*self.object, RECONCILE_EVERY, INTERVAL)?;
         let timeout = annotated(&*self.object, RECONCILE_TIMEOUT, TIMEOUT)?;
-        let exports = inputs::exports(&self.object, self.context)?;
+        let mut exports = inputs::exports(&self.object, self.context)?;
+        inputs::hold_back(&mut exports, self.key, self.context)?;
+        self.context.memory.begin(self.key, requests(&exports));
         let target = self.context.targets.target_of(placement(&*self.object)).await?;
         dependencies::check(&self.object, &target).await?;
         let (object, namespace) = (Arc::clone(&self.object), self.key.namespace.clone());
         let rendered = tokio::task::spawn_blocking(move || {
             let sets = resource_set::combine(object.spec.input_strategy.as_ref(), &exports)?;
-            Ok::<_, Error>(resource_set::render(&object.spec, &sets, &namespace)?)
+            let steps = resource_set::render(&object.spec, &sets, &namespace)?;
+            let environments = Environments::new(&exports, &sets, &steps);
+            Ok::<_, Error>((steps, environments))
         });
-        let mut steps = rendered.await.map_err(|_| Error::Abandoned)??;
+        let (mut steps, environments) = rendered.await.map_err(|_| Error::Abandoned)??;
         let confidential = references::fill(self, &target, &mut steps).await?;
         let revision = status::revision(&steps);
         self.revision = Some(revision.clone());
@@ -293,11 +305,22 @@ impl Pass<'_> {
             owner: owner(self.key),
             revision,
             confidential,
+            environments,
             timeout,
             interrupt,
         };
         run.carry_out(self, steps).await
     }
+}
+
+/// The pull requests of all providers.
+fn requests(exports: &[Export]) -> Vec<Request> {
+    let exports = exports.iter().filter(|export| export.is_of_requests);
+    let requests = exports.flat_map(|export| {
+        let sets = export.sets.iter();
+        sets.filter_map(|set| Request::of(&export.name, set))
+    });
+    requests.collect()
 }
 
 /// Reads an object as the account that applies; None if there is none.

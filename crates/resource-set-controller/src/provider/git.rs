@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use api::flux_operator::{AnyMap, ResourceSetInputProvider, ServiceFamily, Subject};
-use forge::Kind;
 use forge::incoming::Incoming;
 use forge::reference::Reference;
+use forge::{Forge, Kind};
 use kube::ResourceExt as _;
 use remote_access::forge::Ways;
 use resource_set::found::{Filter, Named, PullRequest};
@@ -23,19 +23,8 @@ pub(super) async fn read(
     timeout: Duration,
     context: &Context,
 ) -> Result<Vec<AnyMap>, Error> {
-    let (family, what) = object.spec.type_.parts();
-    let kind = match family {
-        ServiceFamily::GitLab => Kind::GitLab,
-        ServiceFamily::Gitea => Kind::Gitea,
-        _ => Kind::GitHub,
-    };
-    let (secret, settings) = secrets(object, context).await?;
-    let ways = Ways {
-        clients: &context.clients,
-        identities: &context.identities,
-        timeout,
-    };
-    let forge = remote_access::forge::open(kind, &object.spec.url, secret.as_ref(), settings, ways).await?;
+    let (_, what) = object.spec.type_.parts();
+    let forge = open(object, timeout, context).await?;
     let failed = |error: forge::Error| Error::Forge(error.into());
     Ok(match what {
         Subject::Branches => filter.branches(named(forge.branches().await.map_err(failed)?)),
@@ -47,15 +36,40 @@ pub(super) async fn read(
         }
         _ => {
             let found = forge.incoming(None, &mut None).await.map_err(failed)?;
-            let takes_forks = object
-                .annotations()
-                .get(FORKS)
-                .is_none_or(|value| value != "ignore");
             let found = found.unwrap_or_default().into_iter();
-            let found = found.filter(|one| takes_forks || !one.is_fork);
+            let found = found.filter(|one| !one.is_fork || !ignores_forks(object));
             filter.pull_requests(&found.map(pull_request).collect::<Vec<_>>())
         }
     })
+}
+
+/// Opens the repository of a provider, with its Secret.
+pub(crate) async fn open(
+    object: &ResourceSetInputProvider,
+    timeout: Duration,
+    context: &Context,
+) -> Result<Forge<'static>, Error> {
+    let kind = match object.spec.type_.parts().0 {
+        ServiceFamily::GitLab => Kind::GitLab,
+        ServiceFamily::Gitea => Kind::Gitea,
+        _ => Kind::GitHub,
+    };
+    let (secret, settings) = secrets(object, context).await?;
+    let ways = Ways {
+        clients: &context.clients,
+        identities: &context.identities,
+        timeout,
+    };
+    let opened = remote_access::forge::open(kind, &object.spec.url, secret.as_ref(), settings, ways);
+    Ok(opened.await?)
+}
+
+/// Returns whether pull requests from forks are left out.
+pub(crate) fn ignores_forks(object: &ResourceSetInputProvider) -> bool {
+    object
+        .annotations()
+        .get(FORKS)
+        .is_some_and(|value| value == "ignore")
 }
 
 fn named(found: Vec<Reference>) -> Vec<Named> {

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::flux_operator::{InputReference, ResourceSet, ResourceSetInputProvider, Subject};
+use api::meta::{StatusObject as _, condition_types};
+use controller_kit::{ObjectKey, conditions};
 use kube::ResourceExt as _;
 use kube::core::{Selector, SelectorExt as _};
 use resource_set::Export;
+use resource_set::environment::{Request, admits};
 
 use super::Error;
 use crate::context::Context;
+use crate::environment::has_spoken;
 
 type Provider = Arc<ResourceSetInputProvider>;
 
 /// Lists the sets of inputs by the objects that they are from. Without any reference to inputs, there is one empty set.
-pub(super) fn exports(object: &ResourceSet, context: &Context) -> Result<Vec<Export>, Error> {
+pub(crate) fn exports(object: &ResourceSet, context: &Context) -> Result<Vec<Export>, Error> {
     let own = Export {
         kind: "ResourceSet",
         name: object.name_any(),
@@ -52,6 +56,30 @@ pub(super) fn exports(object: &ResourceSet, context: &Context) -> Result<Vec<Exp
         });
     }
     Ok(exports)
+}
+
+/// Leaves out pull requests that an EnvironmentPolicy does not admit.
+pub(super) fn hold_back(exports: &mut [Export], key: &ObjectKey, context: &Context) -> Result<(), Error> {
+    for policy in context.policies_of(key) {
+        // What is not known yet is not nothing: all environments would be deleted.
+        let Some(status) = policy.status.as_ref().filter(|status| has_spoken(status)) else {
+            let stalled = conditions::get(policy.conditions(), condition_types::STALLED);
+            let why = stalled.map(|stalled| format!(": {}", stalled.message));
+            return Err(Error::Provider(format!(
+                "the EnvironmentPolicy '{}' does not say which environments there may be{}",
+                policy.name_any(),
+                why.unwrap_or_default()
+            )));
+        };
+        for export in exports.iter_mut().filter(|export| export.is_of_requests) {
+            let name = &export.name;
+            export.sets.retain(|set| {
+                let request = Request::of(name, set);
+                request.is_none_or(|request| admits(&status.environments, &request))
+            });
+        }
+    }
+    Ok(())
 }
 
 fn providers(

@@ -20,6 +20,7 @@ use reconcile_kit::inventory as recorded_inventory;
 use resource_set::Objects;
 use tokio::sync::Notify;
 
+use super::environments::Environments;
 use super::{Ended, Error, Pass, status};
 use crate::health;
 
@@ -44,6 +45,8 @@ pub(super) struct Run<'a> {
     pub(super) revision: String,
     /// Objects that hold what came from a Secret.
     pub(super) confidential: HashSet<ObjectId>,
+    /// What belongs to which pull request.
+    pub(super) environments: Environments,
     pub(super) timeout: Duration,
     /// Ends a wait.
     pub(super) interrupt: Arc<Notify>,
@@ -119,6 +122,7 @@ impl Run<'_> {
                 }
             };
             changed |= self.tell(pass, &applied);
+            self.environments.applied(index, pass);
             if is_waiting && !self.wait(pass, &within, applied, timeout).await? {
                 return Ok(Ended::Interrupted);
             }
