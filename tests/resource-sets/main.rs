@@ -4,6 +4,7 @@
 
 mod attacks;
 mod environments;
+mod policies;
 mod sets;
 mod team;
 mod world;

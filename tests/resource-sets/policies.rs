@@ -1,0 +1,445 @@
+//! EnvironmentPolicies: how many environments there are, for how long, and what pull requests say of them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::objects::{self, apply, condition, field};
+use testkit::{wait_for, wait_until_gone};
+
+use crate::team::Team;
+use crate::world::{PATIENCE, Scene, config_map, play};
+
+const DELIVERY: &str = "delivery.windlass.dev/v1alpha1";
+const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
+/// Labels of a pull request, in a provider.
+const DEPLOY: &str = "deploy";
+
+impl Scene {
+    fn policies(&self) -> Api<DynamicObject> {
+        objects::api(&self.client, DELIVERY, "EnvironmentPolicy", &self.namespace)
+    }
+
+    /// Writes an EnvironmentPolicy of the ResourceSet `environments`.
+    async fn policy(&self, more: Value) -> Result<DynamicObject> {
+        let mut spec = json!({"resourceSetRef": {"name": "environments"}});
+        if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
+            spec.extend(more);
+        }
+        let policy = json!({
+            "apiVersion": DELIVERY, "kind": "EnvironmentPolicy",
+            "metadata": {"name": "environments", "namespace": self.namespace}, "spec": spec,
+        });
+        apply(&self.client, &policy).await
+    }
+
+    /// Waits until the policy says this of a pull request.
+    async fn environment(&self, number: u64, is_right: impl Fn(&Value) -> bool) -> Result<Value> {
+        let find = |object: &DynamicObject| {
+            let all = field(object, "/status/environments").and_then(Value::as_array);
+            let mut all = all.cloned().unwrap_or_default().into_iter();
+            all.find(|one| one["number"] == number && is_right(one))
+        };
+        let found = wait_for(
+            &self.policies(),
+            "environments",
+            |object| find(object).is_some(),
+            PATIENCE,
+        )
+        .await;
+        match found {
+            Ok(object) => find(&object).context("it is there"),
+            Err(error) => {
+                let now = self.policies().get("environments").await?;
+                anyhow::bail!("{error:#}: {}", now.data["status"])
+            }
+        }
+    }
+
+    async fn report(&self, (version, kind, name): (&str, &str, &str), status: Value) -> Result<()> {
+        let api = objects::api(&self.client, version, kind, &self.namespace);
+        let mut status = status;
+        status["observedGeneration"] = api.get(name).await?.metadata.generation.into();
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+}
+
+impl Team {
+    async fn requests(&self, more: Value) -> Result<()> {
+        let mut spec = json!({"filter": {"labels": [DEPLOY]}});
+        if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
+            spec.extend(more);
+        }
+        self.provider("requests", "GiteaPullRequest", spec).await
+    }
+
+    async fn comments(&self, number: u64) -> Result<Vec<String>> {
+        let found = self
+            .call(Method::GET, &format!("issues/{number}/comments"), json!({}))
+            .await?;
+        let found = found.as_array().cloned().unwrap_or_default();
+        let texts = found
+            .iter()
+            .map(|comment| comment["body"].as_str().unwrap_or_default().to_owned());
+        Ok(texts.collect())
+    }
+
+    /// The one comment on a pull request, without its marker.
+    async fn comment(&self, number: u64) -> Result<String> {
+        let comments = self.comments(number).await?;
+        ensure!(comments.len() == 1, "{comments:#?}");
+        let (marker, text) = comments[0].split_once('\n').context("it has a marker")?;
+        ensure!(marker.starts_with("<!-- windlass-environment:"), "{marker}");
+        Ok(text.to_owned())
+    }
+
+    /// Waits until the comment begins with this: Git services have no watch.
+    async fn until_comment(&self, number: u64, beginning: &str) -> Result<()> {
+        let began = Instant::now();
+        while !self.comment(number).await?.starts_with(beginning) {
+            ensure!(began.elapsed() < PATIENCE, "{}", self.comment(number).await?);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+
+    /// The state and the description of the policy's commit status.
+    async fn status(&self, commit: &str) -> Result<(String, String)> {
+        let found = self
+            .call(Method::GET, &format!("commits/{commit}/status"), json!({}))
+            .await?;
+        let name = format!("windlass/environment/{}/environments", self.scene.namespace);
+        let all = found["statuses"].as_array().cloned().unwrap_or_default();
+        let own = all.iter().find(|status| status["context"] == *name);
+        let own = own.with_context(|| format!("it has no status: {all:?}"))?;
+        let text = |key: &str| own[key].as_str().unwrap_or_default().to_owned();
+        Ok((text("status"), text("description")))
+    }
+
+    async fn close(&self, number: u64) -> Result<()> {
+        let body = json!({"state": "closed"});
+        self.call(Method::PATCH, &format!("pulls/{number}"), body)
+            .await
+            .map(drop)
+    }
+
+    async fn push(&self, branch: &str, text: &str) -> Result<String> {
+        let at = format!("{}/shop", self.bot.name);
+        self.gitea.commit(&self.bot, &at, branch, &[("more", text)]).await
+    }
+
+    /// A ResourceSet that makes a ConfigMap for each pull request.
+    async fn environments(&self) -> Result<()> {
+        let spec = json!({
+            "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "requests"}],
+            "resources": [config_map("env-<< inputs.id >>", json!({"sha": "<< inputs.sha | quote >>"}))],
+        });
+        self.scene.set("environments", spec).await.map(drop)
+    }
+}
+
+fn ready(revision: &str) -> Value {
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "Succeeded", "message": "applied", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    json!({"conditions": [condition], "lastAppliedRevision": revision})
+}
+
+#[test]
+fn a_pull_request_says_where_its_environment_is_and_how_healthy() {
+    play("policy-health", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (number, commit) = team.open("feat/one", "One").await?;
+        team.requests(json!({"defaultValues": {"domain": "preview.example.com"}}))
+            .await?;
+        scene.set("environments", json!({
+            "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "requests"}],
+            "resources": [
+                {"apiVersion": SOURCE, "kind": "GitRepository", "metadata": {"name": "pr-<< inputs.id >>"},
+                    "spec": {"interval": "1h", "url": "https://git.example.com/shop", "ref": {"commit": "<< inputs.sha | quote >>"}}},
+                {"apiVersion": KUSTOMIZE, "kind": "Kustomization", "metadata": {"name": "pr-<< inputs.id >>"},
+                    "spec": {"interval": "1h", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "pr-<< inputs.id >>"}}},
+            ],
+        })).await?;
+        scene
+            .policy(json!({"address": "https://pr-<< inputs.id >>.<< inputs.domain >>"}))
+            .await?;
+
+        let pending = scene
+            .environment(number, |one| {
+                one["state"] == "Pending" && one["said"] != Value::Null
+            })
+            .await?;
+        let address = format!("https://pr-{number}.preview.example.com/");
+        ensure!(
+            pending["address"] == *address && pending["commit"] == *commit,
+            "{pending}"
+        );
+        let text = team.comment(number).await?;
+        ensure!(
+            text == format!(
+                "### Environment: being made\n\n<{address}>\n\nCommit `{}` is being deployed.\n",
+                &commit[..12]
+            ),
+            "{text}"
+        );
+        ensure!(team.status(&commit).await? == ("pending".to_owned(), "being made".to_owned()));
+
+        // Its source has the commit. Its Kustomization is Ready, with the commit before.
+        let name = format!("pr-{number}");
+        let (source, kustomization) = (
+            (SOURCE, "GitRepository", name.as_str()),
+            (KUSTOMIZE, "Kustomization", name.as_str()),
+        );
+        wait_for(
+            &objects::api(&scene.client, KUSTOMIZE, "Kustomization", &scene.namespace),
+            &name,
+            |_| true,
+            PATIENCE,
+        )
+        .await?;
+        scene.report(source, ready("")).await?;
+        scene.report(kustomization, ready("main@sha1:0000")).await?;
+        // The policy is asked for it, so that an early Ready would be seen.
+        let asked = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}});
+        scene
+            .policies()
+            .patch("environments", &PatchParams::default(), &Patch::Merge(asked))
+            .await?;
+        let handled = |object: &DynamicObject| {
+            field(object, "/status/lastHandledReconcileAt").is_some_and(|at| at == "now")
+        };
+        let seen = wait_for(&scene.policies(), "environments", handled, PATIENCE).await?;
+        ensure!(field(&seen, "/status/environments/0/state").is_some_and(|state| state == "Pending"));
+        scene
+            .report(kustomization, ready(&format!("main@sha1:{commit}")))
+            .await?;
+        let said = |state: &'static str, before: &Value| {
+            let before = before["said"].clone();
+            move |one: &Value| one["state"] == state && one["said"] != before
+        };
+        let healthy = scene.environment(number, said("Ready", &pending)).await?;
+        let text = team.comment(number).await?;
+        ensure!(
+            text == format!(
+                "### Environment: ready\n\n<{address}>\n\nCommit `{}` is deployed, and all objects are healthy.\n",
+                &commit[..12]
+            ),
+            "{text}"
+        );
+        ensure!(team.status(&commit).await?.0 == "success");
+
+        // A push begins anew, and fails.
+        let pushed = team.push("feat/one", "x").await?;
+        let again = scene
+            .environment(number, |one| {
+                one["commit"] == *pushed && one["said"] != healthy["said"]
+            })
+            .await?;
+        ensure!(again["state"] == "Pending", "{again}");
+        ensure!(team.status(&pushed).await?.0 == "pending");
+        scene.report(source, ready("")).await?;
+        let mut stalled = ready("main@sha1:0000");
+        stalled["conditions"][0]["status"] = "False".into();
+        stalled["conditions"].as_array_mut().context("a list")?.push(json!({
+            "type": "Stalled", "status": "True", "reason": "BuildFailed", "message": "the password is hunter2",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }));
+        stalled["lastAttemptedRevision"] = format!("main@sha1:{pushed}").into();
+        scene.report(kustomization, stalled.clone()).await?;
+        let failed = scene.environment(number, said("Failed", &again)).await?;
+        ensure!(
+            failed["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("hunter2")),
+            "{failed}"
+        );
+        // Anyone may have opened it: the message is for the cluster.
+        let text = team.comment(number).await?;
+        ensure!(
+            text.starts_with("### Environment: failed\n") && !text.contains("hunter2"),
+            "{text}"
+        );
+        ensure!(team.status(&pushed).await? == ("failure".to_owned(), "failed".to_owned()));
+
+        // With pull requests of the repository itself only, it is for its readers, too.
+        let ours = json!({"metadata": {"annotations": {"windlass.dev/pull-requests-from-forks": "ignore"}}});
+        scene
+            .providers()
+            .patch("requests", &PatchParams::default(), &Patch::Merge(ours))
+            .await?;
+        let more = team.push("feat/one", "y").await?;
+        let pending = scene
+            .environment(number, |one| {
+                one["commit"] == *more && one["said"] != failed["said"]
+            })
+            .await?;
+        ensure!(pending["state"] == "Pending", "{pending}");
+        scene.report(source, ready("")).await?;
+        stalled["lastAttemptedRevision"] = format!("main@sha1:{more}").into();
+        scene.report(kustomization, stalled).await?;
+        team.until_comment(number, "### Environment: failed\n").await?;
+        let text = team.comment(number).await?;
+        ensure!(text.contains("hunter2"), "{text}");
+
+        team.close(number).await?;
+        let gone = |object: &DynamicObject| field(object, "/status/environments").is_none();
+        wait_for(&scene.policies(), "environments", gone, PATIENCE).await?;
+        wait_until_gone(
+            &objects::api(&scene.client, KUSTOMIZE, "Kustomization", &scene.namespace),
+            &name,
+            PATIENCE,
+        )
+        .await?;
+        team.until_comment(number, "### Environment: removed\n").await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn more_pull_requests_than_environments_wait_for_their_turn() {
+    play("policy-limit", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let mut numbers = Vec::new();
+        for branch in ["feat/one", "feat/two", "feat/three"] {
+            numbers.push(team.open(branch, branch).await?.0);
+        }
+        team.requests(json!({})).await?;
+        scene.policy(json!({"maxEnvironments": 1})).await?;
+        team.environments().await?;
+        let has =
+            |state: &'static str| move |one: &Value| one["state"] == state && one["said"] != Value::Null;
+        scene.environment(numbers[0], has("Ready")).await?;
+        let waits = scene.environment(numbers[2], has("Waiting")).await?;
+        ensure!(
+            waits["message"] == "1 of 1 environments are there; 1 waits before it",
+            "{waits}"
+        );
+        ensure!(scene.made_by("environments").await? == [format!("env-{}", numbers[0])]);
+        ensure!(
+            team.comment(numbers[1])
+                .await?
+                .starts_with("### Environment: waiting\n")
+        );
+        let summary = scene.policies().get("environments").await?;
+        let (_, _, message) = condition(&summary, "Ready").context("Ready")?;
+        ensure!(message == "environments: 1 ready, 2 waiting", "{message}");
+
+        team.close(numbers[0]).await?;
+        scene.environment(numbers[1], has("Ready")).await?;
+        wait_until_gone(&scene.config_maps(), &format!("env-{}", numbers[0]), PATIENCE).await?;
+        ensure!(scene.made_by("environments").await? == [format!("env-{}", numbers[1])]);
+
+        // Without the policy, nothing is held back.
+        scene
+            .policies()
+            .delete("environments", &Default::default())
+            .await?;
+        wait_for(
+            &scene.config_maps(),
+            &format!("env-{}", numbers[2]),
+            |_| true,
+            PATIENCE,
+        )
+        .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn an_environment_ends_with_its_time_and_comes_back_with_a_push() {
+    play("policy-expiry", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (number, _) = team.open("feat/one", "One").await?;
+        team.requests(json!({})).await?;
+        scene
+            .policy(json!({"expiresAfter": "6s", "commitStatus": false}))
+            .await?;
+        team.environments().await?;
+        let name = format!("env-{number}");
+        wait_for(&scene.config_maps(), &name, |_| true, PATIENCE).await?;
+        scene.environment(number, |one| one["state"] == "Expired").await?;
+        wait_until_gone(&scene.config_maps(), &name, PATIENCE).await?;
+        team.until_comment(number, "### Environment: removed\n\nIts time is over.")
+            .await?;
+        let pushed = team.push("feat/one", "x").await?;
+        let is_new = |map: &DynamicObject| objects::text(map, "/data/sha") == pushed;
+        wait_for(&scene.config_maps(), &name, is_new, PATIENCE).await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_policy_that_says_nothing_deletes_nothing() {
+    play("policy-broken", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (number, _) = team.open("feat/one", "One").await?;
+        team.requests(json!({})).await?;
+        team.environments().await?;
+        let name = format!("env-{number}");
+        wait_for(&scene.config_maps(), &name, |_| true, PATIENCE).await?;
+        let permuted = json!({
+            "inputStrategy": {"name": "Permute"},
+            "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "requests"}],
+            "resources": [config_map("env-<< inputs.requests.id >>", json!({}))],
+        });
+        scene.set("environments", permuted).await?;
+        scene.policy(json!({})).await?;
+        let stalled = |object: &DynamicObject| {
+            condition(object, "Stalled").is_some_and(|(_, reason, _)| reason == "InvalidSpec")
+        };
+        wait_for(&scene.policies(), "environments", stalled, PATIENCE).await?;
+        let waits = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(status, _, message)| {
+                status == "False" && message.contains("the EnvironmentPolicy 'environments' does not say")
+            })
+        };
+        scene.wait("environments", waits).await?;
+        scene.config_maps().get(&name).await?;
+
+        // That of another namespace is about another ResourceSet.
+        let other = scene.world.control_plane.namespace("policy-other").await?;
+        let foreign = json!({
+            "apiVersion": DELIVERY, "kind": "EnvironmentPolicy",
+            "metadata": {"name": "foreign", "namespace": other},
+            "spec": {"resourceSetRef": {"name": "environments"}, "expiresAfter": "1ms"},
+        });
+        apply(&scene.client, &foreign).await?;
+        let foreign = objects::api(&scene.client, DELIVERY, "EnvironmentPolicy", &other);
+        let misses = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(_, reason, message)| {
+                reason == "DependencyNotReady"
+                    && message == "the ResourceSet 'environments' does not exist in the namespace"
+            })
+        };
+        wait_for(&foreign, "foreign", misses, PATIENCE).await?;
+
+        // One without a status, as a backup brings it back, counts as one that has not spoken yet.
+        team.environments().await?;
+        scene.environment(number, |one| one["state"] == "Ready").await?;
+        let map = scene.config_maps().get(&name).await?;
+        let wiped = json!({"status": null});
+        scene
+            .policies()
+            .patch_status("environments", &PatchParams::default(), &Patch::Merge(wiped))
+            .await?;
+        let asked = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}});
+        scene
+            .policies()
+            .patch("environments", &PatchParams::default(), &Patch::Merge(asked))
+            .await?;
+        scene.environment(number, |one| one["state"] == "Ready").await?;
+        let after = scene.config_maps().get(&name).await?;
+        ensure!(after.metadata.uid == map.metadata.uid);
+        Ok(())
+    });
+}
