@@ -15,8 +15,8 @@ pub use change_request::{
     ManifestReference, PullRequestState, PullRequestStatus,
 };
 pub use environment_policy::{
-    EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, RequestEnvironment,
-    RequestEnvironmentState,
+    EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, EnvironmentTest,
+    EnvironmentTestResult, EnvironmentTestState, RequestEnvironment, RequestEnvironmentState,
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateAttestation,

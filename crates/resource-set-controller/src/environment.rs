@@ -5,14 +5,15 @@
 
 mod health;
 mod said;
+mod test;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::delivery::{
-    EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, RequestEnvironment,
-    RequestEnvironmentState as State,
+    EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, EnvironmentTestResult,
+    EnvironmentTestState as TestState, RequestEnvironment, RequestEnvironmentState as State,
 };
 use api::flux_operator::{AnyMap, ResourceSet, StrategyName};
 use api::meta::{StatusObject as _, condition_types, reasons};
@@ -26,7 +27,7 @@ use kube::runtime::reflector::ObjectRef;
 use reconcile_kit::base::placement;
 use resource_set::environment::{self, Limits, Request, is_admitted};
 
-use self::health::Looks;
+use self::health::{Looks, What};
 use self::said::Forges;
 use crate::context::Context;
 use crate::set;
@@ -45,6 +46,9 @@ const LONGEST: usize = 1000;
 
 /// Reason of the condition for a spec that cannot be followed.
 const INVALID_SPEC: &str = "InvalidSpec";
+/// Reasons of events about tests.
+const TEST_SUCCEEDED: &str = "TestSucceeded";
+const TEST_FAILED: &str = "TestFailed";
 
 /// What is known of EnvironmentPolicies.
 pub(crate) struct Environments {
@@ -215,7 +219,7 @@ async fn update(
     let expiries = next
         .environments
         .iter()
-        .filter(|environment| environment.state != State::Expired);
+        .filter(|environment| !environment::is_over(environment.state));
     let expiries = expiries.filter_map(|environment| limits.expiry(environment.since.as_ref()?.0));
     let has_failed = next
         .environments
@@ -283,7 +287,7 @@ async fn look(
     context: &Arc<Context>,
 ) {
     let set = set_of(object, key);
-    let looks = &context.environments.looks;
+    let (looks, requests) = (&context.environments.looks, &found.requests);
     let is_followed = |environment: &RequestEnvironment| is_admitted(environment.state);
     looks.keep(key, next.environments.iter().filter(|one| is_followed(one)));
     if found.set.suspended() {
@@ -317,12 +321,58 @@ async fn look(
             made,
             timeout,
         };
-        if let Some(verdict) = looks.verdict(key, environment, look, again, context) {
-            (environment.state, environment.message) = match verdict {
+        let about = (look.digest(), Some(again));
+        let found = looks.verdict(key, (environment, What::Health), about, context, || {
+            let context = Arc::clone(context);
+            async move { look.carry_out(&context.environments.looks).await }
+        });
+        if let Some(found) = found {
+            (environment.state, environment.message) = match found {
                 Ok(()) => (State::Ready, String::new()),
                 Err(why) => (State::Failed, cut(&why)),
             };
         }
+        if let Some(spec) = &object.spec.test {
+            let inputs = requests.iter().find(|(other, _)| *other == request);
+            let test = test::Test {
+                target: Arc::clone(&target),
+                spec: spec.clone(),
+                inputs: inputs.map(|(_, inputs)| inputs.clone()).unwrap_or_default(),
+                policy: key.name.clone(),
+                number: environment.number,
+                commit: environment.commit.clone(),
+            };
+            follow_test(key, environment, test, context);
+        }
+    }
+}
+
+/// Has an environment tested that is ready and has not been, and puts in what came of it.
+fn follow_test(
+    key: &ObjectKey,
+    environment: &mut RequestEnvironment,
+    test: test::Test,
+    context: &Arc<Context>,
+) {
+    let is_due = match &environment.test {
+        None => environment.state == State::Ready,
+        Some(test) => test.state == TestState::Running,
+    };
+    let removes = test.spec.remove_environment;
+    if is_due {
+        let (looks, of) = (&context.environments.looks, (&*environment, What::Test));
+        let found = looks.verdict(key, of, (test.digest(), None), context, || test.carry_out());
+        let (state, message) = match found {
+            None => (TestState::Running, String::new()),
+            Some(Ok(())) => (TestState::Passed, String::new()),
+            Some(Err(why)) => (TestState::Failed, cut(&why)),
+        };
+        environment.test = Some(EnvironmentTestResult { state, message });
+    }
+    let known = environment.test.as_ref();
+    if removes && known.is_some_and(|test| test.state != TestState::Running) {
+        environment.state = State::Tested;
+        environment.message.clear();
     }
 }
 
@@ -362,6 +412,7 @@ fn summary(environments: &[RequestEnvironment]) -> String {
         (State::Ready, "ready"),
         (State::Waiting, "waiting"),
         (State::Expired, "expired"),
+        (State::Tested, "tested"),
     ];
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for environment in environments {
@@ -411,6 +462,22 @@ fn announce(
                 reasons::PROGRESSING,
                 format!("{subject} is removed: its time is over"),
             ),
+            State::Tested => {
+                let test = environment.test.as_ref();
+                let problem = test.map(|test| test.message.as_str()).unwrap_or_default();
+                match problem {
+                    "" => (
+                        Severity::Info,
+                        TEST_SUCCEEDED,
+                        format!("{subject} is removed: its test passed"),
+                    ),
+                    problem => (
+                        Severity::Error,
+                        TEST_FAILED,
+                        format!("{subject} is removed: its test failed: {problem}"),
+                    ),
+                }
+            }
             State::Pending | State::Waiting => continue,
         };
         context

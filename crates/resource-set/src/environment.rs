@@ -69,6 +69,11 @@ pub fn is_admitted(state: State) -> bool {
     matches!(state, State::Pending | State::Ready | State::Failed)
 }
 
+/// Returns whether the environment was removed for good at this commit.
+pub fn is_over(state: State) -> bool {
+    matches!(state, State::Expired | State::Tested)
+}
+
 /// Returns whether a pull request may have its environment, by what an EnvironmentPolicy recorded.
 pub fn admits(recorded: &[RequestEnvironment], request: &Request) -> bool {
     recorded
@@ -89,7 +94,7 @@ pub fn admit(
         .map(|request| followed(recorded, request, limits, now))
         .collect();
     let mut order: Vec<_> = (0..environments.len())
-        .filter(|&place| environments[place].state != State::Expired)
+        .filter(|&place| !is_over(environments[place].state))
         .collect();
     order.sort_by_key(|&place| {
         let environment = &environments[place];
@@ -137,9 +142,10 @@ fn followed(
     let since = same
         .and_then(|same| same.since.as_ref())
         .map_or(now, |since| since.0);
-    let is_over = limits.expiry(since).is_some_and(|end| end <= now);
+    let is_late = limits.expiry(since).is_some_and(|end| end <= now);
     let (state, message) = match same {
-        _ if is_over => (State::Expired, String::new()),
+        Some(same) if same.state == State::Tested => (State::Tested, String::new()),
+        _ if is_late => (State::Expired, String::new()),
         Some(same) if same.state != State::Expired => (same.state, same.message.clone()),
         _ => (State::Pending, String::new()),
     };
@@ -150,6 +156,7 @@ fn followed(
         state,
         message,
         address: known.map(|known| known.address.clone()).unwrap_or_default(),
+        test: same.and_then(|same| same.test.clone()),
         since: Some(Time(since)),
         said: known.map(|known| known.said.clone()).unwrap_or_default(),
     }
@@ -185,6 +192,7 @@ fn address(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use api::delivery::EnvironmentTestResult;
     use serde_json::json;
 
     use super::*;
@@ -266,6 +274,27 @@ mod tests {
         // A longer time counts for those that are over, too.
         let longer = admit(&over, &one, limits(None, Some(3600)), at(61));
         assert_eq!(states(&longer), [(1, State::Pending), (2, State::Pending)]);
+    }
+
+    #[test]
+    fn what_was_tested_stays_away_until_the_next_push() {
+        let mut first = admit(
+            &[],
+            &requests(&[(1, "a"), (2, "b")]),
+            limits(Some(1), Some(60)),
+            at(0),
+        );
+        first[0].state = State::Tested;
+        first[0].test = Some(EnvironmentTestResult::default());
+        let one = limits(Some(1), Some(60));
+        let second = admit(&first, &requests(&[(1, "a"), (2, "b")]), one, at(100));
+        assert_eq!(states(&second), [(1, State::Tested), (2, State::Expired)]);
+        assert!(second[0].test.is_some());
+        let third = admit(&second, &requests(&[(1, "c")]), one, at(101));
+        assert_eq!(
+            (states(&third), third[0].test.clone()),
+            (vec![(1, State::Pending)], None)
+        );
     }
 
     #[test]

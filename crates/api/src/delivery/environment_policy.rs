@@ -61,6 +61,10 @@ pub struct EnvironmentPolicySpec {
     #[schemars(extend("default" = true))]
     pub commit_status: Option<bool>,
 
+    /// A test of environments that are ready. Its result is a commit status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<EnvironmentTest>,
+
     /// How often the health of environments is looked at when nothing else asks for it. Defaults to 10m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
@@ -74,6 +78,33 @@ pub struct EnvironmentPolicySpec {
     /// True to stop. No environment is held back or removed then, and nothing more is said.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
+}
+
+/// A Job that runs once for each commit, in an environment that is ready. After a restart of the controller it may run again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentTest {
+    /// Template of the namespace of the Job, in the cluster of the environment, such as `shop-pr-<< inputs.id >>`.
+    #[schemars(length(min = 1, max = 1024))]
+    pub namespace: String,
+
+    /// Spec of the Job, as in batch/v1, with templates as in the ResourceSet. It is made as the account of the ResourceSet. Its Pods
+    /// reach the cluster as the ServiceAccount of their template, with a token that ends with them.
+    #[schemars(schema_with = "any_object")]
+    pub job_spec: serde_json::Map<String, serde_json::Value>,
+
+    /// How long the Job may take. Defaults to 30m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub timeout: Option<Duration>,
+
+    /// True to remove the environment when the Job has ended. Another push brings it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remove_environment: bool,
+}
+
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// Observed state of an EnvironmentPolicy.
@@ -121,6 +152,10 @@ pub struct RequestEnvironment {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
 
+    /// The test at this commit, once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<EnvironmentTestResult>,
+
     /// When this commit was seen first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
@@ -144,6 +179,32 @@ pub enum RequestEnvironmentState {
     Waiting,
     /// Its time is over. It was removed.
     Expired,
+    /// Its test has ended. It was removed.
+    Tested,
+}
+
+/// The test of an environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentTestResult {
+    /// How it stands.
+    pub state: EnvironmentTestState,
+
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// How a test stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum EnvironmentTestState {
+    /// The Job runs.
+    #[default]
+    Running,
+    /// The Job succeeded.
+    Passed,
+    /// The Job failed, took too long, or could not be made.
+    Failed,
 }
 
 has_conditions!(EnvironmentPolicyStatus);

@@ -1,4 +1,4 @@
-//! The health of environments, waited for in the background.
+//! What is waited for in the background: the health of environments, and their tests.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,7 +11,7 @@ use controller_kit::ObjectKey;
 use kube_health::verdict::{self, Verdict};
 use kube_health::{Checks, Status, WaitRequest};
 use manifest::ObjectId;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -29,9 +29,16 @@ pub(super) type Found = Result<(), String>;
 /// Provider and number of a pull request.
 type Of = (String, u64);
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    Health,
+    Test,
+}
+
 /// Waits for health that go on or have ended, by policy and pull request. All of it may be lost.
 pub(crate) struct Looks {
-    known: Mutex<HashMap<ObjectKey, HashMap<Of, Known>>>,
+    known: Mutex<HashMap<ObjectKey, HashMap<(Of, What), Known>>>,
     /// Bounds what is read at once: a tenant may have hundreds of environments.
     reads: Semaphore,
 }
@@ -61,7 +68,7 @@ pub(super) struct Look {
 }
 
 impl Looks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, HashMap<Of, Known>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, HashMap<(Of, What), Known>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,26 +85,27 @@ impl Looks {
     ) {
         let kept: HashSet<Of> = environments.map(of).collect();
         if let Some(known) = self.lock().get_mut(policy) {
-            known.retain(|of, _| kept.contains(of));
+            known.retain(|(of, _), _| kept.contains(of));
         }
     }
 
-    /// Returns what is known of an environment as it is now; None if it is not known yet. What is not known, or was found out longer
-    /// ago than `again`, is looked at.
-    pub(super) fn verdict(
+    /// Returns what came of a wait; None if it is not known yet. `work` is begun if what it is about, by its digest, was not waited for, or
+    /// was longer ago than `again`.
+    pub(super) fn verdict<F>(
         &self,
         policy: &ObjectKey,
-        environment: &RequestEnvironment,
-        look: Look,
-        again: Duration,
+        (environment, what): (&RequestEnvironment, What),
+        (digest, again): (u64, Option<Duration>),
         context: &Arc<Context>,
-    ) -> Option<Found> {
-        let mut hasher = DefaultHasher::new();
-        (&look.made.commit, look.made.digest, look.timeout).hash(&mut hasher);
-        let digest = hasher.finish();
+        work: impl FnOnce() -> F,
+    ) -> Option<Found>
+    where
+        F: Future<Output = Found> + Send + 'static,
+    {
+        let key = (of(environment), what);
         let mut all = self.lock();
         let known = all.entry(policy.clone()).or_default();
-        let known = known.entry(of(environment)).or_insert_with(|| Known {
+        let known = known.entry(key.clone()).or_insert_with(|| Known {
             digest,
             ended: None,
             wait: None,
@@ -105,32 +113,47 @@ impl Looks {
         if known.digest != digest {
             (known.digest, known.ended, known.wait) = (digest, None, None);
         }
-        let is_due = known.ended.as_ref().is_none_or(|(at, _)| at.elapsed() >= again);
+        let is_due = match &known.ended {
+            None => true,
+            Some((at, _)) => again.is_some_and(|again| at.elapsed() >= again),
+        };
         if is_due && known.wait.is_none() {
             let token = context.shutdown.child_token();
             known.wait = Some(token.clone().drop_guard());
-            let (policy, of, context) = (policy.clone(), of(environment), Arc::clone(context));
+            let (policy, context, work) = (policy.clone(), Arc::clone(context), work());
             tokio::spawn(async move {
-                let verdict = tokio::select! {
-                    verdict = look.carry_out(&context.environments.looks.reads) => verdict,
+                let found = tokio::select! {
+                    found = work => found,
                     () = token.cancelled() => return,
                 };
                 context
                     .environments
                     .looks
-                    .ended(&policy, &of, &token, (digest, verdict));
+                    .ended(&policy, &key, &token, (digest, found));
                 context.environments.queue.add(policy);
             });
         }
-        known.ended.as_ref().map(|(_, verdict)| verdict.clone())
+        known.ended.as_ref().map(|(_, found)| found.clone())
     }
 
-    fn ended(&self, policy: &ObjectKey, of: &Of, token: &CancellationToken, (digest, verdict): (u64, Found)) {
+    /// Waits until it is the turn of another environment to have its objects read.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is closed by no one.
+        self.reads.acquire().await.ok()
+    }
+
+    fn ended(
+        &self,
+        policy: &ObjectKey,
+        key: &(Of, What),
+        token: &CancellationToken,
+        (digest, found): (u64, Found),
+    ) {
         let mut all = self.lock();
-        let known = all.get_mut(policy).and_then(|known| known.get_mut(of));
+        let known = all.get_mut(policy).and_then(|known| known.get_mut(key));
         // Another wait may have taken its place.
         if let Some(known) = known.filter(|known| known.digest == digest && !token.is_cancelled()) {
-            (known.ended, known.wait) = (Some((Instant::now(), verdict)), None);
+            (known.ended, known.wait) = (Some((Instant::now(), found)), None);
         }
     }
 }
@@ -140,11 +163,18 @@ fn of(environment: &RequestEnvironment) -> Of {
 }
 
 impl Look {
+    /// Of what is looked at.
+    pub(super) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.made.commit, self.made.digest, self.timeout).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Waits for what others are made of, then for Kustomizations that apply the commit: until they have seen it, they are as healthy as
     /// the commit before was. Then all is waited for.
-    async fn carry_out(self, reads: &Semaphore) -> Found {
+    pub(super) async fn carry_out(self, looks: &Looks) -> Found {
         let deadline = Instant::now() + self.timeout;
-        self.wait(deadline, reads, |id| !self.made.followers.contains(id))
+        self.wait(deadline, looks, |id| !self.made.followers.contains(id))
             .await?;
         while let Some(behind) = self.behind().await {
             let commit = &self.made.commit;
@@ -158,13 +188,12 @@ impl Look {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        self.wait(deadline, reads, |_| true).await
+        self.wait(deadline, looks, |_| true).await
     }
 
-    async fn wait(&self, deadline: Instant, reads: &Semaphore, counts: impl Fn(&ObjectId) -> bool) -> Found {
+    async fn wait(&self, deadline: Instant, looks: &Looks, counts: impl Fn(&ObjectId) -> bool) -> Found {
         let mut objects = Vec::new();
-        // It is closed by no one.
-        let turn = reads.acquire().await;
+        let turn = looks.turn().await;
         for (id, version) in self.made.objects.iter().filter(|(id, _)| counts(id)) {
             let live = self.target.live(id, version).await;
             objects.push(health::target(id.clone(), version.clone(), live));

@@ -6,15 +6,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::delivery::{EnvironmentPolicy, RequestEnvironment, RequestEnvironmentState as State};
+use api::delivery::{
+    EnvironmentPolicy, EnvironmentTestState as TestState, RequestEnvironment,
+    RequestEnvironmentState as State,
+};
 use api::flux_operator::ResourceSetInputProvider;
 use forge::Forge;
 use forge::check::{State as CommitState, Status};
 use forge::comment::Comment;
-use forge::markdown::{code, cut};
+use forge::markdown::code;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
-use resource_set::environment::Limits;
+use resource_set::environment::{Limits, is_over};
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
@@ -22,8 +25,6 @@ use crate::provider::git;
 
 /// Longest time for a request to the Git service.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Characters of a commit status: GitHub takes 140.
-const MAX_DESCRIPTION: usize = 140;
 
 /// The repositories of a policy's pull requests, each opened once.
 pub(super) struct Forges<'a> {
@@ -78,22 +79,16 @@ impl<'a> Forges<'a> {
         if policy.spec.comment.unwrap_or(true) {
             self.comment(&place, environment.number, &text).await?;
         }
-        let state = commit_state(environment.state);
-        if let Some(state) = state.filter(|_| policy.spec.commit_status.unwrap_or(true)) {
-            let name = format!(
-                "windlass/environment/{}/{}",
-                policy.namespace().unwrap_or_default(),
-                policy.name_any()
-            );
-            let status = Status {
-                commit: &environment.commit,
-                name: &name,
-                state,
-                description: &cut(&text.line, MAX_DESCRIPTION - 1),
-                url: &environment.address,
-            };
-            let set = place.forge.set_status(status, &name).await;
-            set.map_err(|error| error.to_string())?;
+        if policy.spec.commit_status.unwrap_or(true) {
+            let own = commit_state(environment.state).map(|state| ("environment", state, text.line.as_str()));
+            let test = environment.test.as_ref().map(|test| match test.state {
+                TestState::Running => ("environment-test", CommitState::Pending, "running"),
+                TestState::Passed => ("environment-test", CommitState::Success, "passed"),
+                TestState::Failed => ("environment-test", CommitState::Failure, "failed"),
+            });
+            for status in own.into_iter().chain(test) {
+                self.status(&place, environment, status).await?;
+            }
         }
         environment.said = said;
         Ok(())
@@ -102,7 +97,7 @@ impl<'a> Forges<'a> {
     /// Says that a pull request has no environment any more, if anything was said of it. It may be closed, and the Git service need not
     /// take it.
     async fn say_gone(&mut self, environment: &RequestEnvironment) {
-        let was_there = !environment.said.is_empty() && environment.state != State::Expired;
+        let was_there = !environment.said.is_empty() && !is_over(environment.state);
         if !was_there || !self.object.spec.comment.unwrap_or(true) {
             return;
         }
@@ -117,6 +112,28 @@ impl<'a> Forges<'a> {
                 "the pull request does not say that its environment is gone"
             );
         }
+    }
+
+    async fn status(
+        &self,
+        place: &Place,
+        environment: &RequestEnvironment,
+        (what, state, description): (&str, CommitState, &str),
+    ) -> Result<(), String> {
+        let (namespace, name) = (
+            self.object.namespace().unwrap_or_default(),
+            self.object.name_any(),
+        );
+        let name = format!("windlass/{what}/{namespace}/{name}");
+        let status = Status {
+            commit: &environment.commit,
+            name: &name,
+            state,
+            description,
+            url: &environment.address,
+        };
+        let set = place.forge.set_status(status, &name).await;
+        set.map_err(|error| error.to_string())
     }
 
     async fn comment(&self, place: &Place, number: u64, text: &Text) -> Result<(), String> {
@@ -162,6 +179,7 @@ fn digest(environment: &RequestEnvironment, policy: &EnvironmentPolicy) -> Strin
         environment.state,
         environment.message,
         environment.address,
+        environment.test,
         policy.spec.comment,
         policy.spec.commit_status,
         policy.spec.expires_after,
@@ -175,7 +193,7 @@ fn commit_state(state: State) -> Option<CommitState> {
         State::Pending | State::Waiting => Some(CommitState::Pending),
         State::Ready => Some(CommitState::Success),
         State::Failed => Some(CommitState::Failure),
-        State::Expired => None,
+        State::Expired | State::Tested => None,
     }
 }
 
@@ -228,15 +246,27 @@ impl Text {
                     "As many environments as there may be exist. Commit {commit} is deployed when another goes.\n"
                 ),
             ),
+            State::Tested => (
+                "removed",
+                "It was there for its test only. Another push brings it back.\n".to_owned(),
+            ),
             State::Expired => (
                 "removed",
                 "Its time is over. Another push brings it back, as does its label, removed and set again.\n"
                     .to_owned(),
             ),
         };
+        let test = environment.test.as_ref().map(|test| match test.state {
+            TestState::Running => "\nIts test runs.\n".to_owned(),
+            TestState::Passed => "\nIts test passed.\n".to_owned(),
+            TestState::Failed if shows_messages => format!("\nIts test failed: {}\n", code(&test.message)),
+            TestState::Failed => {
+                "\nIts test failed. The status of the EnvironmentPolicy says why.\n".to_owned()
+            }
+        });
         Self {
             line: line.to_owned(),
-            body,
+            body: body + &test.unwrap_or_default(),
         }
     }
 
