@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::objects::{self, apply, condition, field};
@@ -110,10 +110,14 @@ impl Team {
 
     /// The state and the description of the policy's commit status.
     async fn status(&self, commit: &str) -> Result<(String, String)> {
+        self.status_of("environment", commit).await
+    }
+
+    async fn status_of(&self, what: &str, commit: &str) -> Result<(String, String)> {
         let found = self
             .call(Method::GET, &format!("commits/{commit}/status"), json!({}))
             .await?;
-        let name = format!("windlass/environment/{}/environments", self.scene.namespace);
+        let name = format!("windlass/{what}/{}/environments", self.scene.namespace);
         let all = found["statuses"].as_array().cloned().unwrap_or_default();
         let own = all.iter().find(|status| status["context"] == *name);
         let own = own.with_context(|| format!("it has no status: {all:?}"))?;
@@ -440,6 +444,122 @@ fn a_policy_that_says_nothing_deletes_nothing() {
         scene.environment(number, |one| one["state"] == "Ready").await?;
         let after = scene.config_maps().get(&name).await?;
         ensure!(after.metadata.uid == map.metadata.uid);
+        Ok(())
+    });
+}
+
+/// A Job whose Pods fail where the branch is `feat/bad`.
+fn job() -> Value {
+    let outcome = "<< if eq inputs.branch \"feat/bad\" >>job-failure<< else >>job-success<< end >>";
+    json!({
+        "backoffLimit": 0,
+        "template": {
+            "metadata": {"labels": {"testkit.windlass.dev/outcome": outcome, "number": "<< inputs.id | quote >>"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "test", "image": "test"}]},
+        },
+    })
+}
+
+#[test]
+fn an_environment_is_tested_once_and_goes() {
+    play("policy-test", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (good, commit) = team.open("feat/good", "Good").await?;
+        let (bad, worse) = team.open("feat/bad", "Bad").await?;
+        team.requests(json!({})).await?;
+        let test = json!({"namespace": scene.namespace, "jobSpec": job(), "removeEnvironment": true});
+        scene.policy(json!({"test": test})).await?;
+        team.environments().await?;
+        let tested = |result: &'static str| {
+            move |one: &Value| one["state"] == "Tested" && one["test"]["state"] == result
+        };
+        scene.environment(good, tested("Passed")).await?;
+        let failed = scene.environment(bad, tested("Failed")).await?;
+        ensure!(
+            failed["test"]["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("Job/")),
+            "{failed}"
+        );
+        for number in [good, bad] {
+            wait_until_gone(&scene.config_maps(), &format!("env-{number}"), PATIENCE).await?;
+        }
+        team.until_comment(good, "### Environment: removed\n").await?;
+        team.until_comment(bad, "### Environment: removed\n").await?;
+        ensure!(team.comment(good).await?.ends_with("Its test passed.\n"));
+        ensure!(
+            team.comment(bad)
+                .await?
+                .ends_with("Its test failed. The status of the EnvironmentPolicy says why.\n")
+        );
+        ensure!(
+            team.status_of("environment-test", &commit).await? == ("success".to_owned(), "passed".to_owned())
+        );
+        ensure!(
+            team.status_of("environment-test", &worse).await? == ("failure".to_owned(), "failed".to_owned())
+        );
+        ensure!(team.status(&commit).await?.0 == "success");
+
+        // Once for each commit.
+        let pushed = team.push("feat/good", "x").await?;
+        scene
+            .environment(good, |one| one["commit"] == *pushed && tested("Passed")(one))
+            .await?;
+        let jobs = objects::api(&scene.client, "batch/v1", "Job", &scene.namespace);
+        let label = "delivery.windlass.dev/environment-policy=environments";
+        let made = jobs.list(&ListParams::default().labels(label)).await?.items;
+        ensure!(made.len() == 3, "{} Jobs", made.len());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_test_is_made_as_the_account_of_the_set() {
+    play("policy-account", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (number, _) = team.open("feat/good", "Good").await?;
+        team.requests(json!({})).await?;
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": "maps", "namespace": scene.namespace},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}],
+        });
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "maps", "namespace": scene.namespace},
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "maps", "namespace": scene.namespace},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "maps"},
+            "subjects": [{"kind": "ServiceAccount", "name": "maps", "namespace": scene.namespace}],
+        });
+        for object in [role, account, binding] {
+            apply(&scene.client, &object).await?;
+        }
+        scene
+            .policy(json!({"test": {"namespace": "kube-system", "jobSpec": job()}}))
+            .await?;
+        scene
+            .set(
+                "environments",
+                json!({
+                    "serviceAccountName": "maps",
+                    "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "requests"}],
+                    "resources": [config_map("env-<< inputs.id >>", json!({}))],
+                }),
+            )
+            .await?;
+        let failed = |one: &Value| one["test"]["state"] == "Failed";
+        let failed = scene.environment(number, failed).await?;
+        ensure!(
+            failed["state"] == "Ready"
+                && failed["test"]["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("cannot create resource \"jobs\"")),
+            "{failed}"
+        );
         Ok(())
     });
 }
