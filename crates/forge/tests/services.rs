@@ -184,6 +184,92 @@ async fn preview(kind: Kind, address: &str, service: Service) -> Vec<String> {
     scripted.asked.lock().unwrap().clone()
 }
 
+/// Lists what can be an input of a ResourceSet, without a login: pull requests to any branch, branches, tags.
+async fn inputs(kind: Kind, address: &str, service: Service) {
+    let scripted = Scripted {
+        service,
+        asked: Arc::default(),
+        description: None,
+    };
+    let forge = Forge::public(kind, address, scripted.clone()).unwrap();
+    let incoming = forge.incoming(None, &mut None).await.unwrap().unwrap();
+    let bases: Vec<_> = incoming.iter().map(|one| one.request.base.as_str()).collect();
+    assert_eq!(bases, ["main", "stable"], "{kind}");
+    let branches = forge.branches().await.unwrap();
+    assert_eq!(
+        (branches.len(), branches[100].name.as_str()),
+        (101, "last"),
+        "{kind}"
+    );
+    let tags = forge.tags().await.unwrap();
+    assert_eq!(
+        (tags[0].name.as_str(), tags[0].commit.as_str()),
+        ("v1", COMMIT),
+        "{kind}"
+    );
+}
+
+/// A page of branches, with the commit under this name.
+fn branches(path: &str, commit: &str) -> Value {
+    let branch = |name: String| json!({"name": name, "commit": {commit: COMMIT, "short_id": "6dcb09b5"}});
+    if path.contains("&page=1") {
+        return (0..100).map(|number| branch(format!("b{number}"))).collect();
+    }
+    json!([branch("last".to_owned())])
+}
+
+#[tokio::test]
+async fn inputs_from_github() {
+    fn request(number: u64, base: &str) -> Value {
+        json!({
+            "number": number, "html_url": "https://github.com/o/r/pull/7", "title": "t", "state": "open",
+            "head": {"ref": "updates", "sha": COMMIT, "repo": {"id": 1}},
+            "base": {"ref": base, "sha": "b", "repo": {"id": 1}}, "user": {"login": "ana"}, "labels": [],
+        })
+    }
+    let service: Service = |_, url, _| {
+        let path = url.strip_prefix("https://api.github.com/repos/o/r/")?;
+        Some(match path {
+            list if list.starts_with("pulls?state=open&sort=") => {
+                (200, json!([request(7, "main"), request(8, "stable")]))
+            }
+            list if list.starts_with("branches?per_page=100&page=") => (200, branches(list, "sha")),
+            "tags?per_page=100&page=1" => (
+                200,
+                json!([{"name": "v1", "commit": {"sha": COMMIT, "url": "https://api.github.com/x"}, "node_id": "n"}]),
+            ),
+            _ => return None,
+        })
+    };
+    inputs(Kind::GitHub, "https://github.com/o/r", service).await;
+}
+
+#[tokio::test]
+async fn inputs_from_gitlab() {
+    fn request(number: u64, base: &str) -> Value {
+        json!({
+            "iid": number, "web_url": "https://gitlab.com/g/r/-/merge_requests/7", "title": "t", "state": "opened",
+            "source_branch": "updates", "target_branch": base, "sha": COMMIT, "source_project_id": 1,
+            "target_project_id": 1, "author": {"username": "ana"}, "labels": [],
+        })
+    }
+    let service: Service = |_, url, _| {
+        let path = url.strip_prefix("https://gitlab.com/api/v4/projects/g/r/")?;
+        Some(match path {
+            list if list.starts_with("merge_requests?state=opened") => {
+                (200, json!([request(7, "main"), request(8, "stable")]))
+            }
+            list if list.starts_with("repository/branches?per_page=100&page=") => (200, branches(list, "id")),
+            "repository/tags?per_page=100&page=1" => (
+                200,
+                json!([{"name": "v1", "target": "0000", "commit": {"id": COMMIT, "short_id": "6dcb09b5"}}]),
+            ),
+            _ => return None,
+        })
+    };
+    inputs(Kind::GitLab, "https://gitlab.com/g/r.git", service).await;
+}
+
 #[tokio::test]
 async fn previews_at_github() {
     fn request(number: u64, author: &str, repository: u64, labels: Value) -> Value {
