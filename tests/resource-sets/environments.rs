@@ -184,8 +184,8 @@ fn providers_say_what_is_wrong_and_keep_what_they_had() {
         ensure!(!format!("{failed:?}").contains("not-the-token"));
         for (name, spec, reason) in [
             (
-                "azure",
-                json!({"type": "AzureDevOpsBranch", "url": "https://dev.azure.com/o/p/_git/r"}),
+                "aws",
+                json!({"type": "AWSCodeCommitBranch", "url": "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/r"}),
                 "InvalidSpec",
             ),
             (

@@ -11,8 +11,10 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::incoming::Incoming;
 use crate::log;
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, time};
+use crate::reference::Reference;
 
 /// Azure DevOps Server has had it since 2020.
 pub const VERSION: (&str, &str) = ("api-version", "6.0");
@@ -21,6 +23,10 @@ pub const GENRE: &str = "fluxcd";
 /// Longer descriptions are refused, in characters.
 const MAX_BODY: usize = 4000;
 const BRANCHES: &str = "refs/heads/";
+const TAGS: &str = "refs/tags/";
+/// As many pull requests as are asked for at once, and how often.
+const PAGE: usize = 100;
+const MAX_PAGES: usize = 5;
 
 /// A repository of a project of an organisation.
 #[derive(Debug, PartialEq)]
@@ -64,6 +70,32 @@ struct Found {
     created: Option<String>,
     #[serde(rename = "forkSource")]
     fork: Option<Value>,
+    #[serde(rename = "createdBy")]
+    author: Option<Identity>,
+    labels: Option<Vec<Label>>,
+}
+
+/// A person, by the name that is one person's only.
+#[derive(Deserialize)]
+struct Identity {
+    #[serde(rename = "uniqueName")]
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    name: String,
+    active: Option<bool>,
+}
+
+/// A branch or tag. An annotated tag is an object of its own, and points to the commit.
+#[derive(Deserialize)]
+struct FoundReference {
+    name: String,
+    #[serde(rename = "objectId")]
+    object: String,
+    #[serde(rename = "peeledObjectId")]
+    peeled: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -180,6 +212,56 @@ impl<'a> AzureDevOps<'a> {
         Ok(own
             .filter(|request| request.head == head && request.base == base)
             .collect())
+    }
+
+    /// All open pull requests to `base`, the oldest first.
+    pub(crate) async fn incoming(&self, base: Option<&str>) -> Result<Vec<Incoming>, Error> {
+        let target = base.map(|base| format!("{BRANCHES}{base}"));
+        let top = PAGE.to_string();
+        let mut all = Vec::new();
+        for page in 0..MAX_PAGES {
+            let skip = (page * PAGE).to_string();
+            let mut query = vec![
+                VERSION,
+                ("searchCriteria.status", "active"),
+                ("$top", top.as_str()),
+                ("$skip", skip.as_str()),
+            ];
+            query.extend(
+                target
+                    .iter()
+                    .map(|target| ("searchCriteria.targetRefName", target.as_str())),
+            );
+            let found: List<Found> = self.api.get(&self.path(&["pullrequests"]), &query).await?;
+            let is_last = found.value.len() < PAGE;
+            all.extend(found.value.into_iter().filter_map(|found| self.seen(found)));
+            if is_last {
+                break;
+            }
+        }
+        all.retain(|incoming| incoming.is_to(base));
+        all.sort_by_key(|incoming| incoming.request.number);
+        Ok(all)
+    }
+
+    pub(crate) async fn branches(&self) -> Result<Vec<Reference>, Error> {
+        self.references(BRANCHES, &[VERSION, ("filter", "heads/")]).await
+    }
+
+    pub(crate) async fn tags(&self) -> Result<Vec<Reference>, Error> {
+        self.references(TAGS, &[VERSION, ("filter", "tags/"), ("peelTags", "true")])
+            .await
+    }
+
+    async fn references(&self, prefix: &str, query: &[(&str, &str)]) -> Result<Vec<Reference>, Error> {
+        let found: List<FoundReference> = self.api.get(&self.path(&["refs"]), query).await?;
+        let own = found.value.into_iter().filter_map(|found| {
+            Some(Reference {
+                name: found.name.strip_prefix(prefix)?.to_owned(),
+                commit: found.peeled.unwrap_or(found.object),
+            })
+        });
+        Ok(own.collect())
     }
 
     /// The commits of `new` down to what it has in common with `old`. Azure DevOps has no list of those that `old` lacks.
@@ -336,11 +418,30 @@ impl<'a> AzureDevOps<'a> {
         self.api.post(&path, &[VERSION], &body).await.map(drop)
     }
 
+    fn seen(&self, mut found: Found) -> Option<Incoming> {
+        let labels = found.labels.take().unwrap_or_default().into_iter();
+        let labels = labels.filter(|label| label.active.unwrap_or(true));
+        Some(Incoming {
+            is_fork: is_fork(&found),
+            author: found
+                .author
+                .take()
+                .and_then(|author| author.name)
+                .unwrap_or_default(),
+            labels: labels.map(|label| label.name).collect(),
+            request: self.request(found)?,
+        })
+    }
+
     /// Returns None for one from a fork: its branch is not the branch of that name here.
     fn own(&self, found: Found) -> Option<PullRequest> {
-        if found.fork.is_some_and(|fork| !fork.is_null()) {
-            return None;
+        match is_fork(&found) {
+            true => None,
+            false => self.request(found),
         }
+    }
+
+    fn request(&self, found: Found) -> Option<PullRequest> {
         let branch = |name: Option<String>| name?.strip_prefix(BRANCHES).map(str::to_owned);
         Some(PullRequest {
             number: found.id,
@@ -359,6 +460,10 @@ impl<'a> AzureDevOps<'a> {
             opened: time(found.created),
         })
     }
+}
+
+fn is_fork(found: &Found) -> bool {
+    found.fork.as_ref().is_some_and(|fork| !fork.is_null())
 }
 
 /// The beginning of a description. Markers stand at its beginning.

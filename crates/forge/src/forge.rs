@@ -132,7 +132,7 @@ impl<'a> Forge<'a> {
     /// brought up to date.
     ///
     /// # Errors
-    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    /// At Bitbucket, which is not asked for them.
     pub async fn incoming(
         &self,
         base: Option<&str>,
@@ -141,11 +141,10 @@ impl<'a> Forge<'a> {
         let found = match &self.0 {
             Repository::GitHub(at) => at.incoming(base, known).await,
             Repository::GitLab(at) => at.incoming(base, known).await,
-            // It gives lists no entity tags.
+            // These give lists no entity tags.
             Repository::Gitea(at) => at.incoming(base).await.map(Some),
-            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
-                Err(elsewhere())
-            }
+            Repository::AzureDevOps(at) => at.incoming(base).await.map(Some),
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) => Err(elsewhere()),
         };
         found.map_err(|error| error.within("failed to list pull requests"))
     }
@@ -153,15 +152,14 @@ impl<'a> Forge<'a> {
     /// All branches, with their newest commits.
     ///
     /// # Errors
-    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    /// At Bitbucket, which is not asked for them.
     pub async fn branches(&self) -> Result<Vec<Reference>, Error> {
         let found = match &self.0 {
             Repository::GitHub(at) => at.branches().await,
             Repository::GitLab(at) => at.branches().await,
             Repository::Gitea(at) => at.branches().await,
-            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
-                Err(elsewhere())
-            }
+            Repository::AzureDevOps(at) => at.branches().await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) => Err(elsewhere()),
         };
         found.map_err(|error| error.within("failed to list branches"))
     }
@@ -169,15 +167,14 @@ impl<'a> Forge<'a> {
     /// All tags, with their commits.
     ///
     /// # Errors
-    /// At Bitbucket and Azure DevOps, which are not asked for them.
+    /// At Bitbucket, which is not asked for them.
     pub async fn tags(&self) -> Result<Vec<Reference>, Error> {
         let found = match &self.0 {
             Repository::GitHub(at) => at.tags().await,
             Repository::GitLab(at) => at.tags().await,
             Repository::Gitea(at) => at.tags().await,
-            Repository::Bitbucket(_) | Repository::BitbucketServer(_) | Repository::AzureDevOps(_) => {
-                Err(elsewhere())
-            }
+            Repository::AzureDevOps(at) => at.tags().await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) => Err(elsewhere()),
         };
         found.map_err(|error| error.within("failed to list tags"))
     }
@@ -189,6 +186,14 @@ impl<'a> Forge<'a> {
             Repository::BitbucketServer(_) => format!("refs/pull-requests/{number}/from"),
             _ => format!("refs/pull/{number}/head"),
         }
+    }
+
+    /// Returns whether comments on pull requests can be kept up to date.
+    pub fn keeps_comments(&self) -> bool {
+        matches!(
+            &self.0,
+            Repository::GitHub(_) | Repository::GitLab(_) | Repository::Gitea(_)
+        )
     }
 
     /// Adds a comment that begins with a marker, or changes the one of the token's owner that is there.
@@ -307,5 +312,5 @@ impl<'a> Forge<'a> {
 }
 
 fn elsewhere() -> Error {
-    Error::invalid("only GitHub, GitLab and Gitea are asked for open pull requests, branches and tags")
+    Error::invalid("Bitbucket is not asked for open pull requests, branches and tags")
 }

@@ -184,14 +184,22 @@ async fn preview(kind: Kind, address: &str, service: Service) -> Vec<String> {
     scripted.asked.lock().unwrap().clone()
 }
 
-/// Lists what can be an input of a ResourceSet, without a login: pull requests to any branch, branches, tags.
+/// Lists what can be an input of a ResourceSet, without a login where that can be: pull requests to any branch, branches, tags.
 async fn inputs(kind: Kind, address: &str, service: Service) {
+    let login = Login {
+        username: String::new(),
+        password: "hunter2-token".to_owned(),
+    };
     let scripted = Scripted {
         service,
         asked: Arc::default(),
         description: None,
     };
-    let forge = Forge::public(kind, address, scripted.clone()).unwrap();
+    let forge = match kind {
+        Kind::AzureDevOps => Forge::new(kind, address, &login, scripted.clone()),
+        _ => Forge::public(kind, address, scripted.clone()),
+    };
+    let forge = forge.unwrap();
     let incoming = forge.incoming(None, &mut None).await.unwrap().unwrap();
     let bases: Vec<_> = incoming.iter().map(|one| one.request.base.as_str()).collect();
     assert_eq!(bases, ["main", "stable"], "{kind}");
@@ -268,6 +276,42 @@ async fn inputs_from_gitlab() {
         })
     };
     inputs(Kind::GitLab, "https://gitlab.com/g/r.git", service).await;
+}
+
+#[tokio::test]
+async fn inputs_from_azure_devops() {
+    fn request(number: u64, base: &str) -> Value {
+        json!({
+            "pullRequestId": number, "title": "t", "status": "active", "forkSource": null,
+            "sourceRefName": "refs/heads/updates", "targetRefName": format!("refs/heads/{base}"),
+            "lastMergeSourceCommit": {"commitId": COMMIT}, "createdBy": {"uniqueName": "ana@example.com"},
+            "labels": [{"name": "deploy", "active": true}, {"name": "old", "active": false}],
+        })
+    }
+    let service: Service = |_, url, _| {
+        let path = url.strip_prefix("https://dev.azure.com/o/p/_apis/git/repositories/r/")?;
+        let list = |names: Vec<String>| {
+            let all = names.into_iter();
+            let all = all.map(|name| json!({"name": format!("refs/heads/{name}"), "objectId": COMMIT}));
+            json!({"value": all.collect::<Vec<_>>()})
+        };
+        Some(match path {
+            // The newest come first.
+            "pullrequests?api-version=6.0&searchCriteria.status=active&$top=100&$skip=0" => {
+                (200, json!({"value": [request(8, "stable"), request(7, "main")]}))
+            }
+            "refs?api-version=6.0&filter=heads/" => {
+                let names = (0..100).map(|number| format!("b{number}"));
+                (200, list(names.chain(["last".to_owned()]).collect()))
+            }
+            "refs?api-version=6.0&filter=tags/&peelTags=true" => (
+                200,
+                json!({"value": [{"name": "refs/tags/v1", "objectId": "0000", "peeledObjectId": COMMIT}]}),
+            ),
+            _ => return None,
+        })
+    };
+    inputs(Kind::AzureDevOps, "https://dev.azure.com/o/p/_git/r", service).await;
 }
 
 #[tokio::test]

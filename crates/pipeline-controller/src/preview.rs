@@ -122,6 +122,9 @@ enum Error {
     /// The way to a repository.
     #[error(transparent)]
     Place(#[from] Box<place::Error>),
+    /// Another forge.
+    #[error("pull requests are previewed at GitHub, GitLab and Gitea only")]
+    Unsupported,
     /// The forge.
     #[error(transparent)]
     Forge(#[from] remote_access::forge::Error),
@@ -326,6 +329,9 @@ impl Pass<'_> {
         let forge = self.sign_in(group).await?;
         let listed = &self.context.previews.listed;
         let preview = ObjectKey::from_object(self.object);
+        if !forge.keeps_comments() {
+            return Err(Error::Unsupported);
+        }
         let mut incoming = listed.incoming(&preview, group, &forge).await?;
         incoming.retain(|one| merge_preview::accepts(spec.pull_requests.as_ref(), one));
         incoming.truncate(MAX_REQUESTS.saturating_sub(self.found.len()));

@@ -285,11 +285,10 @@ async fn read(
         }
         (ServiceFamily::Service, _) => service::read(object, timeout, context).await?,
         (ServiceFamily::Cluster, _) => artifacts(object, context)?,
-        (ServiceFamily::GitHub | ServiceFamily::GitLab | ServiceFamily::Gitea, what)
-            if what != Subject::Environments =>
-        {
-            git::read(object, &filter, timeout, context).await?
-        }
+        (
+            ServiceFamily::GitHub | ServiceFamily::GitLab | ServiceFamily::Gitea | ServiceFamily::AzureDevOps,
+            what,
+        ) if what != Subject::Environments => git::read(object, &filter, timeout, context).await?,
         (ServiceFamily::Registry | ServiceFamily::Acr | ServiceFamily::Ecr | ServiceFamily::Gar, _) => {
             registry::read(object, &filter, timeout, context).await?
         }

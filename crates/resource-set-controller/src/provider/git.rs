@@ -52,6 +52,7 @@ pub(crate) async fn open(
     let kind = match object.spec.type_.parts().0 {
         ServiceFamily::GitLab => Kind::GitLab,
         ServiceFamily::Gitea => Kind::Gitea,
+        ServiceFamily::AzureDevOps => Kind::AzureDevOps,
         _ => Kind::GitHub,
     };
     let (secret, settings) = secrets(object, context).await?;
