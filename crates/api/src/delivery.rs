@@ -16,7 +16,8 @@ pub use change_request::{
 };
 pub use environment_policy::{
     EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, EnvironmentTest,
-    EnvironmentTestResult, EnvironmentTestState, RequestEnvironment, RequestEnvironmentState,
+    EnvironmentTestResult, EnvironmentTestState, EnvironmentWebhook, RequestEnvironment,
+    RequestEnvironmentState,
 };
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateAttestation,

@@ -335,12 +335,13 @@ async fn look(
         if let Some(spec) = &object.spec.test {
             let inputs = requests.iter().find(|(other, _)| *other == request);
             let test = test::Test {
+                context: Arc::clone(context),
                 target: Arc::clone(&target),
                 spec: spec.clone(),
+                policy: key.clone(),
                 inputs: inputs.map(|(_, inputs)| inputs.clone()).unwrap_or_default(),
-                policy: key.name.clone(),
-                number: environment.number,
-                commit: environment.commit.clone(),
+                request,
+                address: environment.address.clone(),
             };
             follow_test(key, environment, test, context);
         }

@@ -167,19 +167,25 @@ fn followed(
 /// # Errors
 /// When the template cannot be carried out, in the words of Go's engine.
 pub fn addresses(template: &str, sets: &[AnyMap]) -> Result<Vec<String>, String> {
-    let mut addresses = vec![String::new(); sets.len()];
-    if template.is_empty() {
-        return Ok(addresses);
-    }
+    let made = lines("address", template, sets)?.into_iter();
+    Ok(made.map(|line| address(&line).unwrap_or_default()).collect())
+}
+
+/// Renders a line for each set of inputs.
+///
+/// # Errors
+/// When the template cannot be carried out, in the words of Go's engine.
+pub fn lines(name: &str, template: &str, sets: &[AnyMap]) -> Result<Vec<String>, String> {
+    let mut lines = vec![String::new(); sets.len()];
     let text = Text {
-        name: "address".to_owned(),
+        name: name.to_owned(),
         text: template.to_owned(),
     };
     render_all(&[text], sets, Bounds::LINES, |_, place, made| {
-        addresses[place] = address(made.trim()).unwrap_or_default();
+        lines[place] = made.trim().to_owned();
         Ok(())
     })?;
-    Ok(addresses)
+    Ok(lines)
 }
 
 fn address(text: &str) -> Option<String> {

@@ -80,27 +80,59 @@ pub struct EnvironmentPolicySpec {
     pub suspend: bool,
 }
 
-/// A Job that runs once for each commit, in an environment that is ready. After a restart of the controller it may run again.
+/// A Job or a CI system that tests an environment that is ready, once for each commit. After a restart of the controller it may be
+/// asked again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "has(self.jobSpec) != has(self.webhook)",
+    "message": "either jobSpec or webhook is required",
+}]))]
 pub struct EnvironmentTest {
-    /// Template of the namespace of the Job, in the cluster of the environment, such as `shop-pr-<< inputs.id >>`.
+    /// Template of the namespace of the Job, or of the ServiceAccount that the CI system uses, in the cluster of the environment, such as `shop-pr-<< inputs.id >>`.
     #[schemars(length(min = 1, max = 1024))]
     pub namespace: String,
 
     /// Spec of the Job, as in batch/v1, with templates as in the ResourceSet. It is made as the account of the ResourceSet. Its Pods
     /// reach the cluster as the ServiceAccount of their template, with a token that ends with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
-    pub job_spec: serde_json::Map<String, serde_json::Value>,
+    pub job_spec: Option<serde_json::Map<String, serde_json::Value>>,
 
-    /// How long the Job may take. Defaults to 30m.
+    /// A CI system that is given access to the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<EnvironmentWebhook>,
+
+    /// How long the test may take. Defaults to 30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// True to remove the environment when the Job has ended. Another push brings it back.
+    /// True to remove the environment when the test has ended. Another push brings it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remove_environment: bool,
+}
+
+/// A call of a CI system, with a kubeconfig whose token ends with the test.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentWebhook {
+    /// Secret in the same namespace with `address`, the URL that is called, and `token`, by which the body is signed: the header
+    /// X-Signature is `sha256=` and its HMAC. `ca.crt` is trusted if it is there.
+    pub secret_ref: LocalObjectReference,
+
+    /// Name of the ServiceAccount whose token is in the kubeconfig. The account of the ResourceSet must be allowed to create tokens for it,
+    /// and to read the ConfigMap `kube-root-ca.crt` beside it.
+    #[schemars(length(min = 1, max = 253))]
+    pub service_account_name: String,
+
+    /// Address of the API server, as the CI system reaches it.
+    #[schemars(regex(pattern = r"^https://"), length(max = 2048))]
+    pub server: String,
+
+    /// Name of the commit status by which the CI system says how the test ended. Nothing else may set it.
+    #[schemars(length(min = 1, max = 255))]
+    pub commit_status: String,
 }
 
 fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
@@ -198,12 +230,12 @@ pub struct EnvironmentTestResult {
 /// How a test stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum EnvironmentTestState {
-    /// The Job runs.
+    /// The test goes on.
     #[default]
     Running,
-    /// The Job succeeded.
+    /// It passed.
     Passed,
-    /// The Job failed, took too long, or could not be made.
+    /// It failed, took too long, or could not begin.
     Failed,
 }
 

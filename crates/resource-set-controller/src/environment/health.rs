@@ -36,9 +36,12 @@ pub(super) enum What {
     Test,
 }
 
-/// Waits for health that go on or have ended, by policy and pull request. All of it may be lost.
+/// What is known, by policy.
+type All = HashMap<ObjectKey, HashMap<(Of, What), Known>>;
+
+/// Waits that go on or have ended, by policy and pull request. All of it may be lost.
 pub(crate) struct Looks {
-    known: Mutex<HashMap<ObjectKey, HashMap<(Of, What), Known>>>,
+    known: Mutex<All>,
     /// Bounds what is read at once: a tenant may have hundreds of environments.
     reads: Semaphore,
 }
@@ -68,7 +71,7 @@ pub(super) struct Look {
 }
 
 impl Looks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, HashMap<(Of, What), Known>>> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
