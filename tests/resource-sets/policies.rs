@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use aws_lc_rs::hmac;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::objects::{self, apply, condition, field};
-use testkit::{wait_for, wait_until_gone};
+use testkit::{MessageSink, wait_for, wait_until_gone};
 
 use crate::team::Team;
 use crate::world::{PATIENCE, Scene, config_map, play};
@@ -57,6 +61,25 @@ impl Scene {
                 anyhow::bail!("{error:#}: {}", now.data["status"])
             }
         }
+    }
+
+    /// Makes a ServiceAccount with these rules.
+    async fn account(&self, name: &str, rules: Value) -> Result<()> {
+        const RBAC: &str = "rbac.authorization.k8s.io";
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        let role = json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata, "rules": rules,
+        });
+        let binding = json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}],
+        });
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+        for object in [role, binding, account] {
+            apply(&self.client, &object).await?;
+        }
+        Ok(())
     }
 
     async fn report(&self, (version, kind, name): (&str, &str, &str), status: Value) -> Result<()> {
@@ -521,23 +544,8 @@ fn a_test_is_made_as_the_account_of_the_set() {
         let scene = &team.scene;
         let (number, _) = team.open("feat/good", "Good").await?;
         team.requests(json!({})).await?;
-        let role = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-            "metadata": {"name": "maps", "namespace": scene.namespace},
-            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}],
-        });
-        let account = json!({
-            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "maps", "namespace": scene.namespace},
-        });
-        let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-            "metadata": {"name": "maps", "namespace": scene.namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "maps"},
-            "subjects": [{"kind": "ServiceAccount", "name": "maps", "namespace": scene.namespace}],
-        });
-        for object in [role, account, binding] {
-            apply(&scene.client, &object).await?;
-        }
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]);
+        scene.account("maps", rules).await?;
         scene
             .policy(json!({"test": {"namespace": "kube-system", "jobSpec": job()}}))
             .await?;
@@ -560,6 +568,67 @@ fn a_test_is_made_as_the_account_of_the_set() {
                     .is_some_and(|text| text.contains("cannot create resource \"jobs\"")),
             "{failed}"
         );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_ci_system_gets_access_that_ends_and_says_the_result() {
+    play("policy-webhook", |scene| async move {
+        let team = Team::new(scene).await?;
+        let scene = &team.scene;
+        let (number, commit) = team.open("feat/good", "Good").await?;
+        team.requests(json!({})).await?;
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
+        scene.account("tester", rules).await?;
+        let ci = MessageSink::start().await?;
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ci", "namespace": scene.namespace},
+            "stringData": {"address": ci.url("test"), "token": "key-of-ci"},
+        });
+        apply(&scene.client, &secret).await?;
+        let server = scene.world.control_plane.config().cluster_url.to_string();
+        let webhook = json!({
+            "secretRef": {"name": "ci"}, "serviceAccountName": "tester", "server": server, "commitStatus": "ci/e2e",
+        });
+        let test = json!({"namespace": scene.namespace, "webhook": webhook});
+        scene.policy(json!({"test": test})).await?;
+        team.environments().await?;
+
+        let call = ci.until("test", |call| call.json["number"] == number).await?;
+        ensure!(call.json["commit"] == *commit && call.json["commitStatus"] == "ci/e2e");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, b"key-of-ci");
+        let tag = hmac::sign(&key, &call.body);
+        let digits: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        ensure!(call.headers["x-signature"] == format!("sha256={digits}"));
+
+        // It reaches what its account may, and no more.
+        let given = call.json["kubeconfig"].as_str().context("no kubeconfig")?;
+        let given = Kubeconfig::from_yaml(given)?;
+        let given = Config::from_custom_kubeconfig(given, &KubeConfigOptions::default()).await?;
+        ensure!(given.default_namespace == scene.namespace);
+        let client = Client::try_from(given)?;
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        maps.get(&format!("env-{number}")).await?;
+        ensure!(maps.list(&ListParams::default()).await.is_err());
+        let secrets: Api<Secret> = Api::default_namespaced(client);
+        ensure!(secrets.get("git").await.is_err());
+
+        let running = |one: &Value| one["test"]["state"] == "Running" && one["said"] != Value::Null;
+        scene.environment(number, running).await?;
+        let body = json!({"context": "ci/e2e", "state": "failure", "description": "2 of 9 failed"});
+        let at = format!("statuses/{commit}");
+        team.call(Method::POST, &at, body).await?;
+        let failed = |one: &Value| one["test"]["state"] == "Failed";
+        let failed = scene.environment(number, failed).await?;
+        ensure!(
+            failed["test"]["message"] == "the commit status 'ci/e2e' is a failure",
+            "{failed}"
+        );
+        // The environment stays, and the CI system is not called again.
+        ensure!(failed["state"] == "Ready" && ci.said_to("test").len() == 1);
+        let policy = scene.policies().get("environments").await?;
+        ensure!(!policy.data.to_string().contains("key-of-ci"));
         Ok(())
     });
 }
