@@ -16,7 +16,7 @@ use testkit::{
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Pipelines with this label belong to the controller that a story kills.
 pub const KILLED: &str = "pipelines.example.com/killed";
 pub const DELIVERY: &str = "delivery.windlass.dev/v1alpha1";
