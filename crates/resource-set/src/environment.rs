@@ -116,6 +116,8 @@ pub fn admit(
         } else if environment.state == State::Waiting {
             environment.state = State::Pending;
             environment.message.clear();
+            // It has not been there yet.
+            environment.since = Some(Time(now));
         }
     }
     environments.sort_by(|one, other| (&one.provider, one.number).cmp(&(&other.provider, other.number)));
@@ -142,7 +144,8 @@ fn followed(
     let since = same
         .and_then(|same| same.since.as_ref())
         .map_or(now, |since| since.0);
-    let is_late = limits.expiry(since).is_some_and(|end| end <= now);
+    let has_waited = same.is_some_and(|same| same.state == State::Waiting);
+    let is_late = !has_waited && limits.expiry(since).is_some_and(|end| end <= now);
     let (state, message) = match same {
         Some(same) if same.state == State::Tested => (State::Tested, String::new()),
         _ if is_late => (State::Expired, String::new()),
@@ -269,16 +272,21 @@ mod tests {
         first[0].state = State::Ready;
         assert_eq!(states(&first), [(1, State::Ready), (2, State::Waiting)]);
         let over = admit(&first, &one, short, at(60));
+        // The time of the other begins with its turn.
+        assert_eq!(states(&over), [(1, State::Expired), (2, State::Pending)]);
+        let over = admit(&over, &one, short, at(119));
+        assert_eq!(states(&over), [(1, State::Expired), (2, State::Pending)]);
+        let over = admit(&over, &one, short, at(120));
         assert_eq!(states(&over), [(1, State::Expired), (2, State::Expired)]);
         let pushed = requests(&[(1, "c"), (2, "b")]);
-        let back = admit(&over, &pushed, short, at(70));
+        let back = admit(&over, &pushed, short, at(130));
         assert_eq!(states(&back), [(1, State::Pending), (2, State::Expired)]);
         // Its label was removed, and set again.
-        let without = admit(&back, &requests(&[(1, "c")]), short, at(71));
-        let again = admit(&without, &pushed, limits(None, Some(60)), at(72));
+        let without = admit(&back, &requests(&[(1, "c")]), short, at(131));
+        let again = admit(&without, &pushed, limits(None, Some(60)), at(132));
         assert_eq!(states(&again), [(1, State::Pending), (2, State::Pending)]);
         // A longer time counts for those that are over, too.
-        let longer = admit(&over, &one, limits(None, Some(3600)), at(61));
+        let longer = admit(&over, &one, limits(None, Some(3600)), at(133));
         assert_eq!(states(&longer), [(1, State::Pending), (2, State::Pending)]);
     }
 
@@ -294,7 +302,7 @@ mod tests {
         first[0].test = Some(EnvironmentTestResult::default());
         let one = limits(Some(1), Some(60));
         let second = admit(&first, &requests(&[(1, "a"), (2, "b")]), one, at(100));
-        assert_eq!(states(&second), [(1, State::Tested), (2, State::Expired)]);
+        assert_eq!(states(&second), [(1, State::Tested), (2, State::Pending)]);
         assert!(second[0].test.is_some());
         let third = admit(&second, &requests(&[(1, "c")]), one, at(101));
         assert_eq!(

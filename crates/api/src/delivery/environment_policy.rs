@@ -44,7 +44,7 @@ pub struct EnvironmentPolicySpec {
     #[schemars(range(min = 1, max = 1000))]
     pub max_environments: Option<u32>,
 
-    /// How long an environment stays after the last push to its pull request. A new push, or its label removed and set again, brings
+    /// How long an environment stays after the last push to its pull request, or after its turn has come. A new push, or its label removed and set again, brings
     /// it back. Defaults to as long as the pull request is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
@@ -188,7 +188,7 @@ pub struct RequestEnvironment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<EnvironmentTestResult>,
 
-    /// When this commit was seen first.
+    /// When this commit was seen first, or when its turn came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 
