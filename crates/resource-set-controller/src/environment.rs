@@ -3,11 +3,11 @@
 //! The ResourceSet leaves out what the status does not admit. Waits for health go on in the background, one for each environment, and
 //! bring the policy back when they end.
 
+mod announced;
 mod health;
 mod said;
 mod test;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,11 +22,13 @@ use controller_kit::events::Severity;
 use controller_kit::queue::{Outcome, Queue, Slot};
 use controller_kit::record::{Failed, Unrecorded, Writer, begun};
 use controller_kit::{ObjectKey, pace};
+use forge::markdown::cut;
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use reconcile_kit::base::placement;
 use resource_set::environment::{self, Limits, Request, is_admitted};
 
+use self::announced::{announce, summary};
 use self::health::{Looks, What};
 use self::said::Forges;
 use crate::context::Context;
@@ -46,9 +48,6 @@ const LONGEST: usize = 1000;
 
 /// Reason of the condition for a spec that cannot be followed.
 const INVALID_SPEC: &str = "InvalidSpec";
-/// Reasons of events about tests.
-const TEST_SUCCEEDED: &str = "TestSucceeded";
-const TEST_FAILED: &str = "TestFailed";
 
 /// What is known of EnvironmentPolicies.
 pub(crate) struct Environments {
@@ -308,7 +307,10 @@ async fn look(
             let failure = context.memory.failure(&set, &request);
             if let Some(failure) = failure.filter(|_| environment.state == State::Pending) {
                 environment.state = State::Failed;
-                environment.message = cut(&format!("ResourceSet/{}/{}: {failure}", set.namespace, set.name));
+                environment.message = cut(
+                    &format!("ResourceSet/{}/{}: {failure}", set.namespace, set.name),
+                    LONGEST,
+                );
             }
             continue;
         };
@@ -329,7 +331,7 @@ async fn look(
         if let Some(found) = found {
             (environment.state, environment.message) = match found {
                 Ok(()) => (State::Ready, String::new()),
-                Err(why) => (State::Failed, cut(&why)),
+                Err(why) => (State::Failed, cut(&why, LONGEST)),
             };
         }
         if let Some(spec) = &object.spec.test {
@@ -344,6 +346,8 @@ async fn look(
                 address: environment.address.clone(),
             };
             follow_test(key, environment, test, context);
+        } else {
+            environment.test = None;
         }
     }
 }
@@ -366,7 +370,7 @@ fn follow_test(
         let (state, message) = match found {
             None => (TestState::Running, String::new()),
             Some(Ok(())) => (TestState::Passed, String::new()),
-            Some(Err(why)) => (TestState::Failed, cut(&why)),
+            Some(Err(why)) => (TestState::Failed, cut(&why, LONGEST)),
         };
         environment.test = Some(EnvironmentTestResult { state, message });
     }
@@ -375,13 +379,6 @@ fn follow_test(
         environment.state = State::Tested;
         environment.message.clear();
     }
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST).chain(['…']).collect()
 }
 
 /// The condition: whether all is known and said.
@@ -403,108 +400,4 @@ fn conclude(
     conditions::set(&mut next.conditions, ready, generation, now);
     conditions::remove(&mut next.conditions, condition_types::RECONCILING);
     conditions::remove(&mut next.conditions, condition_types::STALLED);
-}
-
-/// The environments, counted.
-fn summary(environments: &[RequestEnvironment]) -> String {
-    let words = [
-        (State::Failed, "failed"),
-        (State::Pending, "pending"),
-        (State::Ready, "ready"),
-        (State::Waiting, "waiting"),
-        (State::Expired, "expired"),
-        (State::Tested, "tested"),
-    ];
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    for environment in environments {
-        let word = words.iter().find(|(state, _)| *state == environment.state);
-        *counts.entry(word.map_or("", |(_, word)| word)).or_default() += 1;
-    }
-    let parts = words
-        .iter()
-        .filter_map(|(_, word)| Some(format!("{} {word}", counts.get(word)?)));
-    match parts.collect::<Vec<_>>().as_slice() {
-        [] => "no pull request has an environment".to_owned(),
-        parts => format!("environments: {}", parts.join(", ")),
-    }
-}
-
-/// Publishes what became of environments.
-fn announce(
-    object: &EnvironmentPolicy,
-    before: &[RequestEnvironment],
-    now: &[RequestEnvironment],
-    context: &Context,
-) {
-    for environment in now {
-        let known = before.iter().find(|known| {
-            (known.number, &known.provider, &known.commit)
-                == (environment.number, &environment.provider, &environment.commit)
-        });
-        if known
-            .is_some_and(|known| (known.state, &known.message) == (environment.state, &environment.message))
-        {
-            continue;
-        }
-        let subject = format!("environment of pull request {}", environment.number);
-        let (severity, reason, text) = match environment.state {
-            State::Ready => (
-                Severity::Info,
-                reasons::RECONCILIATION_SUCCEEDED,
-                format!("{subject} is ready at commit {}", environment.commit),
-            ),
-            State::Failed => (
-                Severity::Error,
-                reasons::HEALTH_CHECK_FAILED,
-                format!("{subject} failed: {}", environment.message),
-            ),
-            State::Expired => (
-                Severity::Info,
-                reasons::PROGRESSING,
-                format!("{subject} is removed: its time is over"),
-            ),
-            State::Tested => {
-                let test = environment.test.as_ref();
-                let problem = test.map(|test| test.message.as_str()).unwrap_or_default();
-                match problem {
-                    "" => (
-                        Severity::Info,
-                        TEST_SUCCEEDED,
-                        format!("{subject} is removed: its test passed"),
-                    ),
-                    problem => (
-                        Severity::Error,
-                        TEST_FAILED,
-                        format!("{subject} is removed: its test failed: {problem}"),
-                    ),
-                }
-            }
-            State::Pending | State::Waiting => continue,
-        };
-        context
-            .environments
-            .writer
-            .publish(object, severity, reason, &text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn environments_are_counted_by_their_state() {
-        let of = |state| RequestEnvironment {
-            state,
-            ..RequestEnvironment::default()
-        };
-        assert_eq!(summary(&[]), "no pull request has an environment");
-        let all = [
-            of(State::Ready),
-            of(State::Waiting),
-            of(State::Failed),
-            of(State::Ready),
-        ];
-        assert_eq!(summary(&all), "environments: 1 failed, 2 ready, 1 waiting");
-    }
 }

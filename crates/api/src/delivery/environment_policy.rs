@@ -5,6 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pipeline::any_object;
 use crate::meta::{Condition, Duration, LocalObjectReference, StatusObject, has_conditions};
 
 /// The ResourceSet that makes the environments, their limits, and what pull requests say of them.
@@ -44,8 +45,8 @@ pub struct EnvironmentPolicySpec {
     #[schemars(range(min = 1, max = 1000))]
     pub max_environments: Option<u32>,
 
-    /// How long an environment stays after the last push to its pull request, or after its turn has come. A new push, or its label removed and set again, brings
-    /// it back. Defaults to as long as the pull request is open.
+    /// How long an environment stays after the last push to its pull request, or after its turn has come. A new push, or its label
+    /// removed and set again, brings it back. Defaults to as long as the pull request is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub expires_after: Option<Duration>,
@@ -89,7 +90,8 @@ pub struct EnvironmentPolicySpec {
     "message": "either jobSpec or webhook is required",
 }]))]
 pub struct EnvironmentTest {
-    /// Template of the namespace of the Job, or of the ServiceAccount that the CI system uses, in the cluster of the environment, such as `shop-pr-<< inputs.id >>`.
+    /// Template of the namespace of the Job, or of the ServiceAccount that the CI system uses, in the cluster of the environment, such
+    /// as `shop-pr-<< inputs.id >>`.
     #[schemars(length(min = 1, max = 1024))]
     pub namespace: String,
 
@@ -133,10 +135,6 @@ pub struct EnvironmentWebhook {
     /// Name of the commit status by which the CI system says how the test ended. Nothing else may set it.
     #[schemars(length(min = 1, max = 255))]
     pub commit_status: String,
-}
-
-fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// Observed state of an EnvironmentPolicy.

@@ -172,7 +172,7 @@ impl<'a> Forges<'a> {
     }
 }
 
-/// Digest of what there is to say, and how. The text itself counts as well: it may change with us.
+/// Digest of what there is to say, and how.
 fn digest(environment: &RequestEnvironment, policy: &EnvironmentPolicy) -> String {
     let parts = serde_json::json!([
         environment.commit,

@@ -1,6 +1,6 @@
 //! What a run makes for each pull request, remembered for EnvironmentPolicies.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -31,12 +31,23 @@ impl Environments {
             .filter(|export| export.is_of_requests)
             .map(|export| export.name.as_str())
             .collect();
+        // What each set made, by its place: sets and objects may be many.
+        let mut makes: HashMap<usize, Vec<(usize, &Object)>> = HashMap::new();
+        for (index, step) in steps.iter().enumerate() {
+            let ids = step.objects.iter().map(|object| (object.id(), object));
+            let by_id: HashMap<ObjectId, &Object> = ids.collect();
+            for (place, id) in &step.makers {
+                if let Some(object) = by_id.get(id) {
+                    makes.entry(*place).or_default().push((index, object));
+                }
+            }
+        }
         let mut all = Vec::new();
         for (place, set) in sets.iter().enumerate() {
             let provider = set.get("provider").and_then(|provider| provider["name"].as_str());
             let provider = provider.filter(|provider| providers.contains(provider));
             if let Some(request) = provider.and_then(|provider| Request::of(provider, set)) {
-                all.extend(planned(request, place, steps));
+                all.extend(planned(request, makes.get(&place).map_or(&[], Vec::as_slice)));
             }
         }
         Self(all)
@@ -55,24 +66,15 @@ impl Environments {
     }
 }
 
-/// What was made of the set at this place; None if that is nothing.
-fn planned(request: Request, place: usize, steps: &[Objects]) -> Option<Planned> {
-    let (mut last_step, mut hasher, mut objects) = (None, DefaultHasher::new(), Vec::new());
-    for (index, step) in steps.iter().enumerate() {
-        let ids: HashSet<&ObjectId> = step
-            .makers
-            .iter()
-            .filter(|(maker, _)| *maker == place)
-            .map(|(_, id)| id)
-            .collect();
-        for object in step.objects.iter().filter(|object| ids.contains(&object.id())) {
-            serde_json::to_string(object.value())
-                .unwrap_or_default()
-                .hash(&mut hasher);
-            objects.push(object);
-            last_step = Some(index);
-        }
+/// What was made for a pull request, each with its step; None if that is nothing.
+fn planned(request: Request, makes: &[(usize, &Object)]) -> Option<Planned> {
+    let last_step = makes.iter().map(|(step, _)| *step).max()?;
+    let mut hasher = DefaultHasher::new();
+    for (_, object) in makes {
+        let text = serde_json::to_string(object.value()).unwrap_or_default();
+        text.hash(&mut hasher);
     }
+    let objects: Vec<&Object> = makes.iter().map(|(_, object)| *object).collect();
     let sources: HashSet<(String, String)> = objects
         .iter()
         .filter(|object| object.gvk().kind == "GitRepository")
@@ -91,7 +93,7 @@ fn planned(request: Request, place: usize, steps: &[Objects]) -> Option<Planned>
     };
     Some(Planned {
         request,
-        last_step: last_step?,
+        last_step,
         made: Arc::new(made),
     })
 }
