@@ -207,10 +207,7 @@ impl Tab {
         let (last, changes) = self.signed.sight.console.picture.changes_since(self.at);
         let is_same = last == self.at;
         self.at = last;
-        let is_concerned = match &changes {
-            Changes::Reset => true,
-            Changes::Rows(rows) => rows.iter().any(|(key, _)| self.concern.has(key)),
-        };
+        let is_concerned = self.is_concerned(&changes);
         // The first look tells what the page has; without a change for long, rights and time are looked at.
         if !is_concerned && !is_first && !is_same {
             return Patch::Nothing;
@@ -223,8 +220,19 @@ impl Tab {
         };
         self.shown = Instant::now();
         self.rest = (began.elapsed() * REST).min(MAX_REST);
-        let is_known = is_first && !is_concerned;
+        // What changed while the page was shown may be in it, and the reader does not have that.
+        let is_known = is_first && !is_concerned && {
+            let (_, since) = self.signed.sight.console.picture.changes_since(self.at);
+            !self.is_concerned(&since)
+        };
         self.difference(&shown, is_known)
+    }
+
+    fn is_concerned(&self, changes: &Changes) -> bool {
+        match changes {
+            Changes::Reset => true,
+            Changes::Rows(rows) => rows.iter().any(|(key, _)| self.concern.has(key)),
+        }
     }
 
     /// The parts that are not as they were sent. Of those that the page has already, none.
