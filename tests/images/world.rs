@@ -19,6 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Objects with this label belong to the controller that a story kills.
 pub const KILLED: &str = "images.example.com/killed";
 pub const IMAGE: &str = "image.toolkit.fluxcd.io/v1";
+const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));
 
@@ -75,11 +76,24 @@ where
             let lines: Vec<_> = log.lines().filter(|line| line.contains(&namespace)).collect();
             eprintln!("{}", lines.join("\n"));
         }
-        outcome
+        let ended = end(&world.control_plane.client(), &namespace).await;
+        outcome.and(ended)
     });
     if let Err(error) = outcome {
         panic!("{error:#}");
     }
+}
+
+/// What asks servers each second is asleep when its story is over.
+async fn end(client: &Client, namespace: &str) -> Result<()> {
+    for (version, kind) in [
+        (IMAGE, "ImageRepository"),
+        (IMAGE, "ImageUpdateAutomation"),
+        (SOURCE, "GitRepository"),
+    ] {
+        objects::suspend_all(client, version, kind, namespace).await?;
+    }
+    Ok(())
 }
 
 impl Scene {

@@ -306,17 +306,16 @@ fn what_cannot_be_built_or_is_refused_fails_the_commit() {
 fn fifty_pull_requests_at_once_are_all_compared() {
     play("fifty", async |scene| {
         let team = team(scene).await?;
+        let branches: Vec<_> = (0..50)
+            .map(|n| {
+                let content = config_map(&format!("extra-{n}"), &[("n", &n.to_string())]);
+                (format!("many-{n}"), format!("calm/extra-{n}.yaml"), content)
+            })
+            .collect();
         let mut heads = Vec::new();
-        for n in 0..50 {
-            let content = config_map(&format!("extra-{n}"), &[("n", &n.to_string())]);
-            let branch = format!("many-{n}");
-            let head = team
-                .push(
-                    (&branch, "main"),
-                    &[(&format!("calm/extra-{n}.yaml"), Some(&content))],
-                )
-                .await?;
-            heads.push((team.open(&team.forge.bot, &branch).await?, head, n));
+        for (n, head) in team.push_many(&branches).await?.into_iter().enumerate() {
+            let (branch, ..) = &branches[n];
+            heads.push((team.open(&team.forge.bot, branch).await?, head, n));
         }
         team.preview(json!({})).await?;
         let all_compared = |object: &kube::api::DynamicObject| {

@@ -133,6 +133,26 @@ impl Forge {
         Ok(())
     }
 
+    /// Gitea hears in the background that the branch of a merged pull request was deleted, closes what is open for it by then, and
+    /// tells of the deletion.
+    async fn has_forgotten_branches(&self, count: usize) -> Result<()> {
+        let path = format!("repos/{}/activities/feeds?limit=50", self.repository);
+        let forgetting = async {
+            loop {
+                let all = self.gitea.call(Method::GET, &path, None).await?;
+                let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
+                let deleted = all.iter().filter(|one| one["op_type"] == "delete_branch");
+                if deleted.count() >= count {
+                    return Ok::<_, anyhow::Error>(());
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, forgetting)
+            .await
+            .context("Gitea does not tell of deleted branches")?
+    }
+
     /// An Alert that gives commits a status.
     async fn report(&self, scene: &Scene) -> Result<()> {
         let version = "notification.toolkit.fluxcd.io/v1beta3";
@@ -407,18 +427,16 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
         // Each is merged: forth to 2, back to 1, and forth to 2, which is the same change as the first one.
         let back = format!("Roll back {team}/shop in production to release 1");
         for (number, title, release) in [(1, title(&scene, 2), 2), (2, back, 1), (3, title(&scene, 2), 2)] {
-            let all = forge.requests(|all| all.len() as u64 == number).await?;
+            let all = forge.requests(|all| all.len() == number).await?;
             let newest = &all[all.len() - 1];
             ensure!(newest["title"] == title.as_str(), "{}", newest["title"]);
-            forge.merge(number).await?;
+            forge.merge(number as u64).await?;
             let arrived = |pipeline: &DynamicObject| {
                 let change = "/status/environments/1/targets/0/change";
                 release_of(pipeline, 1) == Some(release) && field(pipeline, change).is_none()
             };
             scene.wait(arrived).await?;
-            // Gitea hears in the background that the branch of a merged pull request was deleted, and closes what is open for it
-            // by then.
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            forge.has_forgotten_branches(number).await?;
             let rollback = [
                 "rollback",
                 "pipeline/shop",
@@ -443,7 +461,7 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
         let all = forge.requests(|all| all.len() == 3).await?;
         let body = all[1]["body"].as_str().unwrap_or_default();
         ensure!(
-            body.contains("Asked for by `") && body.contains(":  crash `."),
+            body.contains("Asked for by `") && body.contains(":  crash`."),
             "{body}"
         );
         Ok(())

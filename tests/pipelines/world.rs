@@ -90,11 +90,25 @@ where
             let lines: Vec<_> = log.lines().filter(|line| line.contains(&namespace)).collect();
             eprintln!("{}", lines.join("\n"));
         }
-        outcome
+        let ended = end(&world.control_plane.client(), &namespace).await;
+        outcome.and(ended)
     });
     if let Err(error) = outcome {
         panic!("{error:#}");
     }
+}
+
+/// What asks the Git service each second is asleep when its story is over.
+async fn end(client: &Client, namespace: &str) -> Result<()> {
+    for (version, kind) in [
+        (DELIVERY, "Pipeline"),
+        (DELIVERY, "Preview"),
+        (SOURCE, "GitRepository"),
+        (SOURCE, "OCIRepository"),
+    ] {
+        objects::suspend_all(client, version, kind, namespace).await?;
+    }
+    Ok(())
 }
 
 /// A Kustomization as an application: its images are what is carried. It applies one ConfigMap.

@@ -3,9 +3,9 @@
 //! JSON and [`DynamicObject`] on purpose: a test of the wire format must not go through the types that it tests.
 
 use anyhow::{Context as _, Result};
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 /// The annotation that asks for a reconcile now.
@@ -103,6 +103,27 @@ pub async fn poke(api: &Api<DynamicObject>, name: &str) -> Result<String> {
         .await;
     patched.with_context(|| format!("failed to poke {name} ({})", api.resource_url()))?;
     Ok(token)
+}
+
+/// Suspends all objects of a kind in a namespace: a story that is over must not keep asking servers that others use.
+pub async fn suspend_all(client: &Client, api_version: &str, kind: &str, namespace: &str) -> Result<()> {
+    let api = api(client, api_version, kind, namespace);
+    let found = match api.list_metadata(&ListParams::default()).await {
+        // The kind is not installed.
+        Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+        found => found.with_context(|| format!("failed to list {kind}"))?,
+    };
+    let patch = Patch::Merge(json!({"spec": {"suspend": true}}));
+    for object in found.items {
+        let name = object.name_any();
+        match api.patch(&name, &PatchParams::default(), &patch).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            patched => {
+                patched.with_context(|| format!("failed to suspend {kind} {name}"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A value of the object by JSON pointer, such as `/status/artifact/revision`.

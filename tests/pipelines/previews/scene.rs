@@ -204,14 +204,10 @@ impl Team {
                 None,
             )
             .await;
-        if known.is_err() {
-            let body = json!({"new_branch_name": branch, "old_branch_name": from});
-            let at = format!("repos/{repository}/branches");
-            gitea.call_as(user, Method::POST, &at, Some(body)).await?;
-        }
+        let base = if known.is_ok() { branch } else { from };
         let mut changes = Vec::new();
         for (path, content) in files {
-            let at = format!("repos/{repository}/contents/{path}?ref={branch}");
+            let at = format!("repos/{repository}/contents/{path}?ref={base}");
             let found = gitea.call_as(user, Method::GET, &at, None).await.ok();
             let sha = found.and_then(|found| found["sha"].as_str().map(str::to_owned));
             let operation = match (content, &sha) {
@@ -222,7 +218,10 @@ impl Team {
             let content = content.map(|text| STANDARD.encode(text));
             changes.push(json!({"operation": operation, "path": path, "content": content, "sha": sha}));
         }
-        let body = json!({"branch": branch, "message": "a change", "files": changes});
+        let mut body = json!({"branch": base, "message": "a change", "files": changes});
+        if base != branch {
+            body["new_branch"] = json!(branch);
+        }
         let at = format!("repos/{repository}/contents");
         let answer = gitea.call_as(user, Method::POST, &at, Some(body)).await?;
         let commit = answer["commit"]["sha"].as_str();
@@ -231,33 +230,36 @@ impl Team {
 
     /// Has a branch begin anew where another one is, as a forced push does.
     pub async fn force(&self, branch: &str, other: &str) -> Result<()> {
-        let gitea = self.forge.gitea;
-        let url = gitea.repository_url(&self.forge.bot.name, "fleet");
-        let address = url.replacen(
-            "://",
-            &format!("://{}:{}@", self.forge.bot.name, self.forge.bot.token),
-            1,
-        );
-        let folder = tempfile::tempdir()?;
+        let (folder, address) = (tempfile::tempdir()?, self.address());
+        git(folder.path(), &["init", "-q"]).await?;
+        git(folder.path(), &["fetch", "-q", &address, other]).await?;
         let to = format!("+FETCH_HEAD:refs/heads/{branch}");
-        for command in [
-            &["init", "-q"][..],
-            &["fetch", "-q", &address, other],
-            &["push", "-q", &address, &to],
-        ] {
-            let done = tokio::process::Command::new("git")
-                .current_dir(folder.path())
-                .args(command)
-                .output()
-                .await?;
-            ensure!(
-                done.status.success(),
-                "git {}: {}",
-                command[0],
-                String::from_utf8_lossy(&done.stderr)
-            );
+        git(folder.path(), &["push", "-q", &address, &to]).await.map(drop)
+    }
+
+    /// Pushes branches with one more file each, all at once. Returns their commits.
+    pub async fn push_many(&self, branches: &[(String, String, String)]) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir()?;
+        let at = folder.path();
+        git(at, &["clone", "-q", &self.address(), "."]).await?;
+        let mut commits = Vec::new();
+        for (branch, path, content) in branches {
+            git(at, &["checkout", "-q", "-b", branch, "origin/main"]).await?;
+            tokio::fs::write(at.join(path), content).await?;
+            git(at, &["add", path]).await?;
+            let who = ["-c", "user.name=bot", "-c", "user.email=bot@example.com"];
+            git(at, &[&who[..], &["commit", "-q", "-m", "a change"]].concat()).await?;
+            commits.push(git(at, &["rev-parse", "HEAD"]).await?);
         }
-        Ok(())
+        git(at, &["push", "-q", "--all", "origin"]).await?;
+        Ok(commits)
+    }
+
+    /// Where the repository is, with the robot's token.
+    fn address(&self) -> String {
+        let url = self.forge.gitea.repository_url(&self.forge.bot.name, "fleet");
+        let login = format!("://{}:{}@", self.forge.bot.name, self.forge.bot.token);
+        url.replacen("://", &login, 1)
     }
 
     /// Opens a pull request, and returns its number.
@@ -388,6 +390,15 @@ fn flatten(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
         }
         value => _ = fields.insert(path.to_owned(), value.to_string()),
     }
+}
+
+/// Runs Git in a folder; returns what it prints.
+async fn git(folder: &std::path::Path, arguments: &[&str]) -> Result<String> {
+    let mut command = tokio::process::Command::new("git");
+    let done = command.current_dir(folder).args(arguments).output().await?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "git {}: {said}", arguments[0]);
+    Ok(String::from_utf8(done.stdout)?.trim().to_owned())
 }
 
 /// What changed between two looks: each object with a word, and the fields of those that changed.
