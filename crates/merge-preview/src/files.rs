@@ -11,17 +11,15 @@ use serde_json::Value;
 
 use crate::merge::{Merged, Place};
 use crate::reach;
+use crate::snapshot::{Snapshot, below, start_of};
 use crate::tree::Error;
 
-/// Larger files are not read. In bytes.
-const MAX_FILE: u64 = 32 << 20;
 /// A larger `.sourceignore` file is refused by source-controller, too.
 const MAX_IGNORE: u64 = 1 << 20;
 
 /// The files of a source after a merge.
 pub struct Files {
-    merged: Arc<Merged>,
-    files: BTreeMap<String, Place>,
+    snapshot: Snapshot,
     changed: BTreeSet<String>,
     /// The source that has these files.
     source: ObjectId,
@@ -56,8 +54,7 @@ impl Files {
             .cloned()
             .collect();
         Ok(Self {
-            merged,
-            files,
+            snapshot: Snapshot { merged, files },
             changed,
             source,
             place,
@@ -71,12 +68,7 @@ impl Files {
 
     /// The paths of all files below a folder.
     pub(crate) fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
-        below(
-            self.files
-                .range(start_of(folder)..)
-                .map(|(path, _)| path.as_str()),
-            folder,
-        )
+        self.snapshot.below(folder)
     }
 
     /// Returns whether something below a folder changes, or the file of that path.
@@ -84,22 +76,6 @@ impl Files {
         let mut changed = below(self.changed.range(start_of(folder)..).map(String::as_str), folder);
         changed.next().is_some() || self.changed.contains(folder)
     }
-}
-
-fn start_of(folder: &str) -> String {
-    match folder {
-        "" => String::new(),
-        folder => format!("{folder}/"),
-    }
-}
-
-fn below<'a>(paths: impl Iterator<Item = &'a str>, folder: &'a str) -> impl Iterator<Item = &'a str> {
-    paths.take_while(move |path| match folder {
-        "" => true,
-        folder => path
-            .strip_prefix(folder)
-            .is_some_and(|rest| rest.starts_with('/')),
-    })
 }
 
 fn wanted(
@@ -132,38 +108,15 @@ fn wanted(
 
 impl FileSystem for Files {
     fn read(&self, path: &str) -> Result<Vec<u8>, FsError> {
-        let place = self.files.get(path).ok_or(FsError::NotFound)?;
-        let read = self.merged.read(place, MAX_FILE);
-        read.map_err(|error| FsError::Io(error_chain::chain(&error)))
+        self.snapshot.read(path)
     }
 
     fn kind(&self, path: &str) -> Result<Option<FileKind>, FsError> {
-        if self.files.contains_key(path) {
-            return Ok(Some(FileKind::File));
-        }
-        let is_folder = path.is_empty() || self.below(path).next().is_some();
-        Ok(is_folder.then_some(FileKind::Directory))
+        self.snapshot.kind(path)
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {
-        if self.kind(path)? != Some(FileKind::Directory) {
-            return Err(FsError::NotFound);
-        }
-        let start = start_of(path).len();
-        let mut entries: Vec<DirEntry> = Vec::new();
-        for found in self.below(path) {
-            let (name, kind) = match found[start..].split_once('/') {
-                Some((folder, _)) => (folder, FileKind::Directory),
-                None => (&found[start..], FileKind::File),
-            };
-            if entries.last().is_none_or(|last| last.name != name) {
-                let name = name.to_owned();
-                entries.push(DirEntry { name, kind });
-            }
-        }
-        entries.sort();
-        entries.dedup();
-        Ok(entries)
+        self.snapshot.list(path)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `tree` | the files of a commit, by the names of their contents |
 //! | `lines` | two texts that were changed from the same one, merged line by line |
 //! | `merge` | three trees made into one |
+//! | `snapshot` | the files before it, or after it |
 //! | `files` | what of it becomes the artifact of a source |
 //! | `reach` | whether a Kustomization or HelmRelease is built from files that change |
 //! | `comment` | the text of the comment |
@@ -19,6 +20,7 @@ mod files;
 mod lines;
 mod merge;
 mod reach;
+mod snapshot;
 mod tree;
 
 pub use accept::accepts;
