@@ -21,7 +21,12 @@ pub(crate) struct Build {
 }
 
 /// Builds what Kustomizations of the repository name, and all kustomizations besides that no other one uses.
-pub(crate) fn build_all(tree: &dyn FileSystem, scanned: &Scanned, report: &mut Report) -> Vec<Build> {
+pub(crate) fn build_all(
+    tree: &dyn FileSystem,
+    scanned: &Scanned,
+    is_given_up: &dyn Fn() -> bool,
+    report: &mut Report,
+) -> Vec<Build> {
     let mut builds: Vec<Build> = Vec::new();
     let mut waiting: VecDeque<(String, Object)> = VecDeque::new();
     let mut folders = BTreeSet::new();
@@ -31,6 +36,9 @@ pub(crate) fn build_all(tree: &dyn FileSystem, scanned: &Scanned, report: &mut R
         .iter()
         .filter(|folder| !scanned.used.contains(*folder))
     {
+        if is_given_up() {
+            return builds;
+        }
         if let Some(objects) = build(tree, folder, &KustomizationSpec::default(), None, report) {
             waiting.extend(below(folder, &objects));
             folders.insert(folder.clone());
@@ -47,6 +55,9 @@ pub(crate) fn build_all(tree: &dyn FileSystem, scanned: &Scanned, report: &mut R
         .pop_front()
         .or_else(|| next_loose(scanned, &builds, &seen))
     {
+        if is_given_up() {
+            return builds;
+        }
         if !seen.insert((root.clone(), object.id())) {
             continue;
         }

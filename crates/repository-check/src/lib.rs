@@ -38,9 +38,14 @@ pub struct Settings {
 
 /// Checks a tree.
 pub fn check(tree: &dyn FileSystem, settings: &Settings) -> Report {
+    check_until(tree, settings, &|| false)
+}
+
+/// Checks a tree, and ends as soon as `is_given_up` says so, with some of the findings. It is asked between builds and objects.
+pub fn check_until(tree: &dyn FileSystem, settings: &Settings, is_given_up: &dyn Fn() -> bool) -> Report {
     let mut report = Report::default();
     let scanned = scan::scan(tree, &mut report);
-    let built = builds::build_all(tree, &scanned, &mut report);
+    let built = builds::build_all(tree, &scanned, is_given_up, &mut report);
     let mut objects: Vec<&Object> = built.iter().flat_map(|build| &build.objects).collect();
     report.objects = objects.len();
     report.builds = built.len();
@@ -48,6 +53,9 @@ pub fn check(tree: &dyn FileSystem, settings: &Settings) -> Report {
     let schemas = schema::Schemas::new(&objects);
     let rules = rules::of_policies(&objects, &mut report);
     for object in unique(&objects) {
+        if is_given_up() {
+            return report;
+        }
         schemas.check(object, &mut report);
         removed::check(object, settings.kubernetes, &mut report);
         for rule in rules.iter().chain(&settings.rules) {

@@ -43,14 +43,22 @@ impl Rule {
             let text = text
                 .as_str()
                 .ok_or_else(|| format!("{file}: {name} is no text"))?;
-            rules.push(Self {
-                expression: parsed(text).map_err(|problem| format!("{file}: {name}: {problem}"))?,
-                message: format!("it does not fulfil {}", text.trim()),
-                resources: Vec::new(),
-                name,
-            });
+            rules.push(Self::new(name, text).map_err(|problem| format!("{file}: {problem}"))?);
         }
         Ok(rules)
+    }
+
+    /// A rule of one's own: an expression over `object` that is true for what is accepted.
+    ///
+    /// # Errors
+    /// When the expression cannot be read, with the name.
+    pub fn new(name: String, text: &str) -> Result<Self, String> {
+        Ok(Self {
+            expression: parsed(text).map_err(|problem| format!("{name}: {problem}"))?,
+            message: format!("it does not fulfil {}", text.trim()),
+            resources: Vec::new(),
+            name,
+        })
     }
 
     /// Checks one object.
