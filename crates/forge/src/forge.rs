@@ -4,6 +4,7 @@ use std::fmt;
 
 use url::Url;
 
+use crate::annotation::Annotated;
 use crate::azure_devops::{self, AzureDevOps};
 use crate::bitbucket::{self, Bitbucket};
 use crate::bitbucket_server::BitbucketServer;
@@ -308,6 +309,15 @@ impl<'a> Forge<'a> {
             Repository::AzureDevOps(at) => at.set_status(status, azure_devops::GENRE).await,
         };
         set.map_err(|error| error.within("failed to set the status of the commit"))
+    }
+
+    /// Shows findings beside the lines of a commit. Only GitHub does that, for GitHub Apps with the permission `checks: write`.
+    pub async fn annotate(&self, check: Annotated<'_>) -> Result<(), Error> {
+        let made = match &self.0 {
+            Repository::GitHub(at) => at.annotate(check).await,
+            _ => Err(Error::invalid("findings beside lines are shown by GitHub only")),
+        };
+        made.map_err(|error| error.within("failed to make a check run"))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::address::Repository;
+use crate::annotation::{self, Annotated};
 use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
 use crate::comment::Places;
@@ -16,6 +17,7 @@ use crate::exchange::Exchange;
 use crate::gitea::foreign;
 use crate::incoming::Incoming;
 use crate::log::{self, Commit};
+use crate::markdown::code;
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 use crate::reference::{self, Reference};
 
@@ -313,6 +315,30 @@ impl<'a> GitHub<'a> {
             body["target_url"] = status.url.into();
         }
         let path = self.path(&["statuses", status.commit])?;
+        self.api.post(&path, &[], &body).await.map(drop)
+    }
+
+    /// Makes a check run, which takes the place of the one before of that name.
+    pub(crate) async fn annotate(&self, check: Annotated<'_>) -> Result<(), Error> {
+        let conclusion = match check.state {
+            CheckState::Success => "success",
+            CheckState::Failure => "failure",
+            CheckState::Pending => "neutral",
+        };
+        let annotations = check.annotations.iter().take(annotation::MAX);
+        let annotations = annotations.map(|one| {
+            let level = if one.is_failure { "failure" } else { "warning" };
+            json!({"path": one.file, "start_line": one.line, "end_line": one.line, "annotation_level": level,
+                "title": one.title, "message": one.message})
+        });
+        let body = json!({
+            "name": check.name, "head_sha": check.commit, "status": "completed", "conclusion": conclusion,
+            "output": {
+                "title": check.title, "summary": code(check.title),
+                "annotations": annotations.collect::<Vec<_>>(),
+            },
+        });
+        let path = self.path(&["check-runs"])?;
         self.api.post(&path, &[], &body).await.map(drop)
     }
 }

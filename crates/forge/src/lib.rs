@@ -5,6 +5,7 @@
 //! each forge. A pull request from a fork is never taken for one of the repository's own branch.
 
 pub mod address;
+pub mod annotation;
 pub mod api;
 pub mod azure_devops;
 pub mod bitbucket;

@@ -10,6 +10,7 @@ mod description;
 
 use std::sync::{Arc, Mutex};
 
+use forge::annotation::{Annotated, Annotation};
 use forge::check::{State as CheckState, Status};
 use forge::comment::Comment;
 use forge::exchange::{Answer, Exchange, Request};
@@ -348,6 +349,52 @@ async fn previews_at_github() {
     };
     let asked = preview(Kind::GitHub, "https://github.com/o/r", service).await;
     assert!(asked.iter().all(|line| !line.starts_with("POST")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn findings_beside_lines_at_github() {
+    let service: Service = |method, url, body| {
+        let path = url.strip_prefix("https://api.github.com/repos/o/r/")?;
+        let first = &body["output"]["annotations"][0];
+        let is_it = body["head_sha"] == COMMIT
+            && body["conclusion"] == "failure"
+            && body["output"]["title"] == "60 errors"
+            && body["output"]["annotations"].as_array()?.len() == 50
+            && *first
+                == json!({"path": "web/a.yaml", "start_line": 1, "end_line": 1, "annotation_level": "failure",
+                    "title": "schema", "message": "no"});
+        ((method, path) == ("POST", "check-runs") && is_it).then(|| (201, json!({"id": 4})))
+    };
+    let scripted = Scripted {
+        service,
+        asked: Arc::default(),
+        description: description(Kind::GitHub),
+    };
+    let login = Login {
+        username: String::new(),
+        password: "hunter2-token".to_owned(),
+    };
+    let annotations: Vec<_> = (1..=60)
+        .map(|line| Annotation {
+            file: "web/a.yaml".to_owned(),
+            line,
+            is_failure: true,
+            title: "schema".to_owned(),
+            message: "no".to_owned(),
+        })
+        .collect();
+    let check = Annotated {
+        commit: COMMIT,
+        name: "windlass/checks/a/b",
+        state: CheckState::Failure,
+        title: "60 errors",
+        annotations: &annotations,
+    };
+    let forge = Forge::new(Kind::GitHub, "https://github.com/o/r", &login, scripted.clone()).unwrap();
+    forge.annotate(check).await.unwrap();
+    let forge = Forge::new(Kind::Gitea, "https://gitea.example.com/o/r", &login, scripted).unwrap();
+    let refused = forge.annotate(check).await.unwrap_err().to_string();
+    assert!(refused.contains("GitHub only"), "{refused}");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ const OPERATIONS = [
   ["get", "/commits/{ref}/statuses"],
   ["get", "/commits/{ref}/check-runs"],
   ["post", "/statuses/{sha}"],
+  ["post", "/check-runs"],
   ["get", "/compare/{basehead}"],
 ];
 // Objects of an answer within each other; what is deeper is not read.
