@@ -303,6 +303,70 @@ fn what_cannot_be_built_or_is_refused_fails_the_commit() {
 }
 
 #[test]
+fn files_are_checked_and_rules_are_read_as_the_account() {
+    play("checked", async |scene| {
+        let team = team(scene).await?;
+        let (client, namespace) = (team.scene.client.clone(), team.scene.namespace.clone());
+        let meta = |name: &str| json!({"name": name, "namespace": namespace});
+        let rules = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("rules"),
+            "data": {"few": "object.kind != 'Deployment' || object.spec.replicas < 3"}});
+        apply(&client, &rules).await?;
+        // Beside what is delivered, and wrong before the pull request comes.
+        let old = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: old}\n";
+        team.push(("main", "main"), &[("later/old.yaml", Some(old))])
+            .await?;
+        team.applied("web").await?;
+        team.preview(json!({"checks": {"kubernetesVersion": "1.37", "rulesRef": {"name": "rules"}}}))
+            .await?;
+        let more = WEB.replace("replicas: 1", "replicas: 3");
+        let new = old.replace("old", "new");
+        let pushed = [("web/web.yaml", Some(&*more)), ("later/new.yaml", Some(&*new))];
+        let head = team.push(("more", "main"), &pushed).await?;
+        let number = team.open(&team.forge.bot, "more").await?;
+        let comment = team.comment(number, &head).await?;
+        for said in [
+            "2 errors in the files; 1 changed",
+            "**error** `few` at `web/web.yaml:1`: `Deployment/w-web: it does not fulfil object.kind",
+            "**error** `removed-api` at `later/new.yaml:1`: `PodDisruptionBudget/new: policy/v1beta1",
+        ] {
+            ensure!(comment.contains(said), "{said}: {comment}");
+        }
+        ensure!(!comment.contains("later/old.yaml"), "{comment}");
+        let (state, said) = team.status(&head).await?;
+        ensure!(
+            state == "failure" && said.starts_with("2 errors in the files"),
+            "{state} {said}"
+        );
+        let head = team
+            .push(
+                ("more", "more"),
+                &[("web/web.yaml", Some(WEB)), ("later/new.yaml", None)],
+            )
+            .await?;
+        let comment = team.comment(number, &head).await?;
+        ensure!(!comment.contains("error"), "{comment}");
+        ensure!(team.status(&head).await?.0 == "success");
+
+        // What the account may not get, a Preview does not show by its checks.
+        let bindings = objects::api(&client, "rbac.authorization.k8s.io/v1", "RoleBinding", &namespace);
+        bindings.delete("preview", &Default::default()).await?;
+        let head = team
+            .push(
+                ("more", "more"),
+                &[("calm/calm.yaml", Some(&config_map("calm", &[("x", "3")])))],
+            )
+            .await?;
+        team.wait(|object| {
+            let (_, _, said) = condition(object, "Ready").unwrap_or_default();
+            said.contains("rulesRef: failed to get ConfigMap 'rules'") && said.contains("forbidden")
+        })
+        .await?;
+        ensure!(team.status(&head).await.is_err(), "it was not compared");
+        Ok(())
+    });
+}
+
+#[test]
 fn fifty_pull_requests_at_once_are_all_compared() {
     play("fifty", async |scene| {
         let team = team(scene).await?;

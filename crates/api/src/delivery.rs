@@ -26,7 +26,8 @@ pub use pipeline::{
     TargetChange, TargetStatus, Trigger,
 };
 pub use preview::{
-    Preview, PreviewCluster, PreviewSpec, PreviewState, PreviewStatus, PreviewedRequest, PullRequestFilter,
+    Preview, PreviewChecks, PreviewCluster, PreviewSpec, PreviewState, PreviewStatus, PreviewedRequest,
+    PullRequestFilter,
 };
 
 /// This group.

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use delivery_diff::{Action, Entry, Field, Section, Summary};
 use forge::markdown::{code, cut};
 
+use crate::checks::Checks;
+
 /// GitHub takes 65,536 characters. In bytes.
 const MAX_TEXT: usize = 60_000;
 /// A line of others. In characters.
@@ -41,6 +43,8 @@ pub struct Told<'a> {
     pub conflicts: &'a [String],
     /// The files that change.
     pub changed: &'a BTreeSet<String>,
+    /// What was found in the files, if they are checked.
+    pub checks: Option<&'a Checks>,
     /// What was found out.
     pub clusters: &'a [ClusterFindings],
     /// Whether values and messages are shown: of pull requests from forks they are not.
@@ -60,9 +64,10 @@ impl Told<'_> {
         all
     }
 
-    /// Returns whether all was compared, and nothing would be refused.
+    /// Returns whether all was compared, nothing would be refused, and nothing is wrong in the files.
     pub fn is_success(&self) -> bool {
-        self.summary().unknown() == 0 && self.conflicts.is_empty()
+        let is_sound = self.checks.is_none_or(Checks::is_success);
+        self.summary().unknown() == 0 && self.conflicts.is_empty() && is_sound
     }
 
     /// What would change, in a line.
@@ -73,13 +78,17 @@ impl Told<'_> {
         };
         let conflicts = match self.conflicts.len() {
             0 => String::new(),
-            1 => "1 file conflicts; ".to_owned(),
-            count => format!("{count} files conflict; "),
+            1 => "1 file conflicts".to_owned(),
+            count => format!("{count} files conflict"),
         };
-        if summary.changes() + summary.kept + summary.unknown() == 0 {
-            return format!("{conflicts}no change");
-        }
-        format!("{conflicts}{}", summary.in_words())
+        let checks = self.checks.map(Checks::line).unwrap_or_default();
+        let change = match summary.changes() + summary.kept + summary.unknown() {
+            0 => "no change".to_owned(),
+            _ => summary.in_words(),
+        };
+        let mut parts = vec![conflicts, checks, change];
+        parts.retain(|part| !part.is_empty());
+        parts.join("; ")
     }
 
     /// The text of the comment, in Markdown.
@@ -102,6 +111,9 @@ impl Told<'_> {
             let shown = self.conflicts.iter().take(MAX_HIGHLIGHTS);
             text.extend(shown.map(|path| format!("- {}\n", code(path))));
             text.push('\n');
+        }
+        if let Some(checks) = self.checks {
+            text.push_str(&checks.text(self.shows_values));
         }
         if self.shows_values {
             let highlights = self.highlights();
@@ -364,6 +376,7 @@ mod tests {
             base: "abcdef0123",
             conflicts: &[],
             changed,
+            checks: None,
             clusters,
             shows_values,
         }

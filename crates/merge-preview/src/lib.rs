@@ -10,11 +10,13 @@
 //! | `lines` | two texts that were changed from the same one, merged line by line |
 //! | `merge` | three trees made into one |
 //! | `snapshot` | the files before it, or after it |
+//! | `checks` | what it would make wrong in them, seen without a cluster |
 //! | `files` | what of it becomes the artifact of a source |
 //! | `reach` | whether a Kustomization or HelmRelease is built from files that change |
 //! | `comment` | the text of the comment |
 
 mod accept;
+mod checks;
 mod comment;
 mod files;
 mod lines;
@@ -24,6 +26,7 @@ mod snapshot;
 mod tree;
 
 pub use accept::accepts;
+pub use checks::Checks;
 pub use comment::{ClusterFindings, Told};
 pub use files::Files;
 pub use merge::Merged;

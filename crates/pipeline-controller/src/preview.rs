@@ -1,5 +1,6 @@
 //! What pull requests would change in clusters (ADR 24): said in a comment and a commit status, and kept up to date while they are open.
 
+mod checks;
 mod clusters;
 mod comparison;
 mod helpers;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::delivery::{Preview, PreviewState, PreviewStatus, PreviewedRequest};
+use api::delivery::{ForgeProvider, Preview, PreviewState, PreviewStatus, PreviewedRequest};
 use api::meta::{condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
 use controller_kit::events::Severity;
@@ -125,6 +126,9 @@ enum Error {
     /// Another forge.
     #[error("pull requests are previewed at GitHub, GitLab and Gitea only")]
     Unsupported,
+    /// A forge that shows nothing beside lines.
+    #[error(".spec.checks.annotations: findings are shown beside lines at GitHub only")]
+    NoAnnotations,
     /// The forge.
     #[error(transparent)]
     Forge(#[from] remote_access::forge::Error),
@@ -331,6 +335,10 @@ impl Pass<'_> {
         let preview = ObjectKey::from_object(self.object);
         if !forge.keeps_comments() {
             return Err(Error::Unsupported);
+        }
+        let is_beside = spec.checks.as_ref().is_some_and(|checks| checks.annotations);
+        if is_beside && spec.forge.provider != ForgeProvider::GitHub {
+            return Err(Error::NoAnnotations);
         }
         let mut incoming = listed.incoming(&preview, group, &forge).await?;
         incoming.retain(|one| merge_preview::accepts(spec.pull_requests.as_ref(), one));

@@ -58,6 +58,12 @@ pub struct PreviewSpec {
     #[schemars(length(max = 20))]
     pub clusters: Vec<PreviewCluster>,
 
+    /// Checks of the repository's files after the merge, without a cluster, as `windlass check` makes them: builds, schemas, APIs that are
+    /// no longer served, objects that are applied twice, and rules. What the branch has already is not reported. Errors fail the commit
+    /// status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<PreviewChecks>,
+
     /// Whether a comment says what would change. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = true))]
@@ -107,6 +113,31 @@ pub struct PullRequestFilter {
     /// of the API server. Admission webhooks are called for what a stranger wrote. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forks: bool,
+}
+
+/// How the files of pull requests are checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewChecks {
+    /// A version of Kubernetes, such as 1.37. APIs that it does not serve are errors; without it, APIs that any version has removed are
+    /// warnings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^1\.[0-9]{1,3}$"))]
+    pub kubernetes_version: Option<String>,
+
+    /// A ConfigMap in the same namespace. Each entry is a rule: a CEL expression over `object` that is true for what is accepted. It is
+    /// read as the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_ref: Option<LocalObjectReference>,
+
+    /// True to show findings beside the lines of the pull request as well, as a check run. GitHub only; the GitHub App needs the
+    /// permission `checks: write`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub annotations: bool,
+
+    /// True if warnings fail the commit status as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// A cluster with which pull requests are compared.

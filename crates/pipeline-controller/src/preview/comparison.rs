@@ -10,10 +10,10 @@ use git_client::pack::Pack;
 use git_client::reference::{Fields, Reference};
 use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::branch::{self, Wanted};
-use merge_preview::{ClusterFindings, Merged, Tree};
+use merge_preview::{Checks, ClusterFindings, Merged, Tree};
 
 use super::repositories::Group;
-use super::{Error, clusters, parsed};
+use super::{Error, checks, clusters, parsed};
 use crate::context::Context;
 
 /// The branch of a repository, as it is now.
@@ -76,6 +76,7 @@ pub(super) struct Found {
     pub(super) conflicts: Vec<String>,
     pub(super) changed: BTreeSet<String>,
     pub(super) clusters: Vec<ClusterFindings>,
+    pub(super) checks: Option<Checks>,
 }
 
 /// The comparison of a pull request.
@@ -109,6 +110,7 @@ impl Comparison<'_> {
             conflicts: Vec::new(),
             changed: BTreeSet::new(),
             clusters: Vec::new(),
+            checks: None,
         };
         let parted = match parted {
             Parted::Merged => return Ok(found),
@@ -123,8 +125,10 @@ impl Comparison<'_> {
         let merged = merging.await.map_err(|error| error.to_string())?;
         let merged = merged.map_err(|error| error_chain::chain(&error))?;
         found.conflicts.clone_from(&merged.conflicts);
+        let merged = Arc::new(merged);
+        found.checks = checks::check(self.object, &merged, context).await?;
         let content = clusters::Content {
-            merged: Arc::new(merged),
+            merged,
             place: format!("pull request {}", one.request.number),
             is_fork: one.is_fork,
         };

@@ -2,6 +2,7 @@
 
 use api::delivery::{Preview, PreviewState, PreviewedRequest};
 use forge::Forge;
+use forge::annotation::{Annotated, Annotation};
 use forge::check::{State, Status};
 use forge::comment::Comment;
 use forge::incoming::Incoming;
@@ -23,6 +24,14 @@ pub(super) struct Text {
     marker: String,
     line: String,
     is_success: bool,
+    beside: Option<Beside>,
+}
+
+/// What stands beside the lines.
+struct Beside {
+    line: String,
+    state: State,
+    annotations: Vec<Annotation>,
 }
 
 impl Text {
@@ -46,10 +55,28 @@ pub(super) fn told(object: &Preview, group: &Group, one: &Incoming, found: &Foun
         base: &base,
         conflicts: &found.conflicts,
         changed: &found.changed,
+        checks: found.checks.as_ref(),
         clusters: &found.clusters,
         shows_values: !one.is_fork,
     };
+    let wanted = object
+        .spec
+        .checks
+        .as_ref()
+        .is_some_and(|checks| checks.annotations);
+    let beside = found.checks.as_ref().filter(|_| wanted).map(|checks| Beside {
+        line: match checks.line() {
+            line if line.is_empty() => "nothing new is wrong in the files".to_owned(),
+            line => line,
+        },
+        state: match checks.is_success() {
+            true => State::Success,
+            false => State::Failure,
+        },
+        annotations: checks.annotations(told.shows_values),
+    });
     Text {
+        beside,
         comment: told.comment(),
         line: told.line(),
         is_success: told.is_success(),
@@ -71,6 +98,17 @@ pub(super) async fn say(
         };
         let kept = forge.keep_comment(entry.number, comment).await;
         kept.map_err(|error| error.to_string())?;
+    }
+    if let Some(beside) = &text.beside {
+        let check = Annotated {
+            commit: &entry.head,
+            name: &name_of(object, "checks"),
+            state: beside.state,
+            title: &beside.line,
+            annotations: &beside.annotations,
+        };
+        let made = forge.annotate(check).await;
+        made.map_err(|error| error.to_string())?;
     }
     let state = match entry.state {
         PreviewState::Pending => State::Pending,
@@ -94,11 +132,7 @@ async fn status(
     if !object.spec.commit_status.unwrap_or(true) {
         return Ok(());
     }
-    let name = format!(
-        "windlass/preview/{}/{}",
-        object.namespace().unwrap_or_default(),
-        object.name_any()
-    );
+    let name = name_of(object, "preview");
     let description: String = line.chars().take(MAX_DESCRIPTION).collect();
     let key = hex::encode(Sha256::digest(name.as_bytes()));
     let status = Status {
@@ -109,4 +143,10 @@ async fn status(
         url: "",
     };
     forge.set_status(status, &key[..KEY]).await
+}
+
+/// The name of a status or check of the Preview.
+fn name_of(object: &Preview, what: &str) -> String {
+    let namespace = object.namespace().unwrap_or_default();
+    format!("windlass/{what}/{namespace}/{}", object.name_any())
 }
