@@ -3,7 +3,7 @@
 //! Kinds are resolved here, so that the inventory is known, and can be recorded, before anything is written. All that is
 //! wrong with the manifests themselves is found here, for all of them at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use manifest::order::compare_for_apply;
@@ -74,6 +74,13 @@ impl Prepared {
                 item.ignore = Some(Arc::new(candidates));
             }
         }
+        self
+    }
+
+    /// Leaves objects out.
+    #[must_use]
+    pub fn without(mut self, objects: &BTreeSet<ObjectId>) -> Self {
+        self.items.retain(|item| !objects.contains(&item.id));
         self
     }
 
