@@ -12,5 +12,7 @@ pub use kustomization::{
 pub use reference::{CrossNamespaceSourceReference, SourceKind};
 pub use status::KustomizationStatus;
 
+/// Annotation of a Kustomization: a revision that is applied whatever its health is. Not one of Flux's.
+pub const RELEASED_ANNOTATION: &str = "windlass.dev/released-revision";
 /// Version of every kind in this group.
 pub const VERSION: &str = "v1";

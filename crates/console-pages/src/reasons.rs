@@ -15,7 +15,7 @@ pub fn explained(view: &View, reason: &str) -> Option<&'static str> {
 }
 
 #[rustfmt::skip] // one line for each text
-static REASONS: [Row; 48] = [
+static REASONS: [Row; 49] = [
     // Any kind.
     ("AccessDenied",
         "The owner of what it refers to does not allow its use from this namespace.",
@@ -63,6 +63,9 @@ static REASONS: [Row; 48] = [
     ("ReconciliationFailed",
         "The API server refused an object. The message names the object and the cause.",
         "Der API-Server hat ein Objekt abgelehnt. Die Meldung nennt Objekt und Ursache."),
+    ("RolledBack",
+        "The newest revision was not healthy, and the last one that was is applied again.",
+        "Die neueste Revision war nicht gesund, und die letzte gesunde wird wieder angewendet."),
     ("RollbackFailed",
         "The rollback to the release before failed.",
         "Das Zurückgehen zum vorigen Release ist fehlgeschlagen."),

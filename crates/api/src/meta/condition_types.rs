@@ -8,6 +8,8 @@ pub const STALLED: &str = "Stalled";
 pub const RECONCILING: &str = "Reconciling";
 /// The result of the last health check.
 pub const HEALTHY: &str = "Healthy";
+/// A revision is not applied, as it was not healthy. Not one of Flux's.
+pub const HELD: &str = "Held";
 
 /// The artifact of the source is in the store.
 pub const ARTIFACT_IN_STORAGE: &str = "ArtifactInStorage";

@@ -39,6 +39,8 @@ pub const ARTIFACT_FAILED: &str = "ArtifactFailed";
 pub const BUILD_FAILED: &str = "BuildFailed";
 /// Applied objects are not healthy.
 pub const HEALTH_CHECK_FAILED: &str = "HealthCheckFailed";
+/// The last revision that was healthy is applied, and the newest is held. Not one of Flux's.
+pub const ROLLED_BACK: &str = "RolledBack";
 /// A newer change ended the wait for health.
 pub const HEALTH_CHECK_CANCELED: &str = "HealthCheckCanceled";
 /// The reconciliation succeeded.
