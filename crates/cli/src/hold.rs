@@ -1,6 +1,8 @@
-//! `windlass hold` and `windlass release`: tags that an image policy passes over, and releases that a pipeline does not promote.
+//! `windlass hold` and `windlass release`: tags that an image policy passes over, releases that a pipeline does not promote, and
+//! revisions that a Kustomization was rolled back from.
 
 mod releases;
+mod revisions;
 mod tags;
 
 use clap::Args;
@@ -48,7 +50,7 @@ pub(crate) struct Release {
 
 #[derive(Debug, Args)]
 struct Object {
-    /// imagepolicy/NAME or pipeline/NAME
+    /// imagepolicy/NAME or pipeline/NAME; what is released may be kustomization/NAME, too
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
@@ -71,18 +73,22 @@ struct Part {
 enum Named {
     Policy(String),
     Pipeline(String),
+    Kustomization(String),
 }
 
 impl Object {
     fn named(&self) -> Result<Named, Failure> {
         let usage = || {
-            let text = "name one ImagePolicy or Pipeline: imagepolicy/NAME or pipeline/NAME";
+            let text = "name one ImagePolicy, Pipeline or Kustomization: imagepolicy/NAME, pipeline/NAME, kustomization/NAME";
             Failure::Usage(text.to_owned())
         };
         match select::select(&self.words)? {
             Selection::Targets(targets) => match targets.as_slice() {
                 [target] if target.kind.kind == "ImagePolicy" => Ok(Named::Policy(target.name.clone())),
                 [target] if target.kind.kind == "Pipeline" => Ok(Named::Pipeline(target.name.clone())),
+                [target] if target.kind.kind == "Kustomization" => {
+                    Ok(Named::Kustomization(target.name.clone()))
+                }
                 _ => Err(usage()),
             },
             Selection::Kinds(_) => Err(usage()),
@@ -100,6 +106,9 @@ pub(crate) fn hold(flags: &Hold) -> Result<(), Failure> {
         Named::Policy(name) => tags::hold(&name, flags),
         Named::Pipeline(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
         Named::Pipeline(name) => releases::hold(&name, flags),
+        Named::Kustomization(_) => Err(Failure::Usage(
+            "a Kustomization holds what is not healthy by itself: annotate it with windlass.dev/rollback=last-known-good".to_owned(),
+        )),
     }
 }
 
@@ -112,5 +121,9 @@ pub(crate) fn release(flags: &Release) -> Result<(), Failure> {
         Named::Policy(name) => tags::release(&name, flags),
         Named::Pipeline(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
         Named::Pipeline(name) => releases::release(&name, flags),
+        Named::Kustomization(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
+        Named::Kustomization(_) if flags.part.env.is_some() => Err(misplaced("--env", "pipelines")),
+        Named::Kustomization(_) if flags.part.number.is_some() => Err(misplaced("--number", "pipelines")),
+        Named::Kustomization(name) => revisions::release(&name, &flags.object.cluster),
     }
 }
