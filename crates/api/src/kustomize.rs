@@ -14,5 +14,7 @@ pub use status::KustomizationStatus;
 
 /// Annotation of a Kustomization: a revision that is applied whatever its health is. Not one of Flux's.
 pub const RELEASED_ANNOTATION: &str = "windlass.dev/released-revision";
+/// Label of the Secrets with the last revisions of Kustomizations that were healthy.
+pub const LAST_KNOWN_GOOD_LABEL: &str = "windlass.dev/last-known-good";
 /// Version of every kind in this group.
 pub const VERSION: &str = "v1";

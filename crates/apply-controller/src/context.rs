@@ -12,6 +12,7 @@ use reconcile_kit::patience;
 use crate::builds::Builds;
 use crate::decryption::Decryption;
 use crate::flags::{Policy, PrunePolicy};
+use crate::good::Store;
 use crate::memory::Memory;
 use crate::reconcile::variables;
 use crate::sources::Sources;
@@ -28,6 +29,8 @@ pub struct Context {
     pub builds: Builds,
     /// Finds the keys for what is encrypted.
     pub decryption: Decryption,
+    /// The last revisions that were healthy.
+    pub good: Store,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// The first failed object ends a wait for health.

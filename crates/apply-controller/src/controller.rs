@@ -25,9 +25,10 @@ use crate::builds::Builds;
 use crate::context::Context;
 use crate::decryption::{self, Decryption};
 use crate::flags::{Flags, PrunePolicy, Settings};
+use crate::good::Store;
 use crate::memory::{self, Memory};
 use crate::reconcile::observe::source_namespace;
-use crate::reconcile::{reconcile, rivals};
+use crate::reconcile::{reconcile, rivals, rollback};
 use crate::sources::Sources;
 
 /// Flux's field manager of the status.
@@ -39,6 +40,8 @@ struct Facts {
     own: ReconcileTrigger,
     /// A confirmation wakes the object, though it is no part of the spec.
     confirmation: Option<String>,
+    /// So do the wishes about what is unhealthy.
+    rollback: [Option<String>; 3],
     ready: bool,
     applied: Option<String>,
     /// All that an expression of a dependent may look at.
@@ -54,6 +57,7 @@ impl Facts {
         Self {
             own: ReconcileTrigger::from_object(object),
             confirmation: crate::confirmation::confirmation(object).map(str::to_owned),
+            rollback: rollback::wishes(object),
             ready: dependencies::is_ready(object),
             applied,
             whole: base::digest(object),
@@ -64,7 +68,7 @@ impl Facts {
     fn matter(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| {
             let of = |facts: &'_ Self| (facts.ready, facts.applied.clone(), facts.confirmation.clone());
-            self.own != before.own || of(self) != of(before)
+            self.own != before.own || self.rollback != before.rollback || of(self) != of(before)
         })
     }
 }
@@ -173,6 +177,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         decryption_settings(&flags, &kit.namespace),
     );
     let own_namespace = kit.namespace.clone();
+    let scope = watch.namespace().map(str::to_owned);
     let context = Arc::new(Context {
         base: setup::base(
             kit.clone(),
@@ -191,6 +196,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         memory: Memory::default(),
         builds: Builds::default(),
         decryption,
+        good: Store::new(
+            kit.client.clone(),
+            &kit.namespace,
+            u64::from(flags.rollback_storage) << 20,
+        ),
         artifacts: setup.artifacts,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
@@ -225,12 +235,17 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         _ = follow => anyhow::bail!("the watches ended"),
         () = setup.credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
         () = vault => anyhow::bail!("the watch of the list of Vault servers ended"),
-        result = work(Arc::clone(&context), flags.concurrent, kit.token) => result,
+        result = work(Arc::clone(&context), flags.concurrent, scope, kit.token) => result,
     }
 }
 
 /// Works on the queue once everything has been listed: a source that is not in the cache yet is not a missing one.
-async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) -> anyhow::Result<()> {
+async fn work(
+    context: Arc<Context>,
+    concurrent: u16,
+    scope: Option<String>,
+    token: CancellationToken,
+) -> anyhow::Result<()> {
     let listed = async {
         context.base.objects.store().wait_until_ready().await?;
         context.sources.git_repositories.wait_until_ready().await?;
@@ -242,6 +257,7 @@ async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) 
         result = listed => result?,
         () = token.cancelled() => return Ok(()),
     }
+    tokio::spawn(sweep(Arc::clone(&context), scope));
     let queue = context.base.queue.clone();
     queue
         .run(concurrent.into(), token, move |key: ObjectKey| {
@@ -249,6 +265,37 @@ async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) 
             reconcile(Arc::clone(&context), key).instrument(span)
         })
         .await;
+    Ok(())
+}
+
+/// Deletes what is kept of Kustomizations that went while no one looked. Those of other namespaces may be another process's.
+async fn sweep(context: Arc<Context>, scope: Option<String>) {
+    if let Err(error) = swept(&context, scope.as_deref()).await {
+        // The next start tries it again.
+        let error = error_chain::chain(&*error);
+        tracing::warn!(error, "failed to delete records of Kustomizations that are gone");
+    }
+}
+
+async fn swept(
+    context: &Context,
+    scope: Option<&str>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    for (key, uid) in context.good.all().await? {
+        let wants = |object: &Kustomization| {
+            object.metadata.uid.as_deref() == Some(&*uid) && rollback::is_wanted(object)
+        };
+        let known = context.base.objects.get(&key.object_ref());
+        let is_elsewhere = scope.is_some_and(|scope| scope != key.namespace);
+        if is_elsewhere || known.is_some_and(|object| wants(&object)) {
+            continue;
+        }
+        // What was made just now may not have been seen yet.
+        let api: Api<Kustomization> = Api::namespaced(context.base.client.clone(), &key.namespace);
+        if !api.get_opt(&key.name).await?.is_some_and(|object| wants(&object)) {
+            context.good.forget(&uid).await?;
+        }
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use api::meta::reasons;
 use cluster_access::targets;
 use sops::flux::sources::SourceError;
 
-use crate::decryption;
+use crate::{decryption, good};
 
 /// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,9 @@ pub enum Error {
         /// Which objects, and why.
         report: Box<kube_health::Report>,
     },
+    /// What is kept of the last revision that was healthy cannot be read or written.
+    #[error(transparent)]
+    Rollback(#[from] good::Error),
     /// There is nowhere to apply to.
     #[error("failed to build kube client")]
     Target(#[from] targets::Error),
@@ -141,6 +144,7 @@ impl Error {
             Self::PruneRefused(_) => reasons::PRUNE_REFUSED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
             Self::Target(_)
+            | Self::Rollback(_)
             | Self::Apply(_)
             | Self::ApplyMasked(_)
             | Self::TimedOut(_)

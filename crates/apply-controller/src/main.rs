@@ -9,6 +9,7 @@ mod controller;
 mod decryption;
 mod error;
 mod flags;
+mod good;
 mod memory;
 mod reconcile;
 mod sources;

@@ -15,8 +15,9 @@ use controller_kit::ObjectKey;
 use jiff::SignedDuration;
 use jiff::Timestamp;
 
+use crate::good::Record;
 use crate::reconcile::closure::Closure;
-use crate::reconcile::plan::{Plan, Trigger};
+use crate::reconcile::plan::{Content, Plan, Trigger};
 use crate::reconcile::report::Reports;
 pub use reconcile_kit::memory::Inputs;
 use rivals::Rivals;
@@ -39,6 +40,8 @@ pub enum Outcome {
 pub struct Attempt {
     /// Inputs of the run.
     pub inputs: Inputs,
+    /// What it applied.
+    pub content: Content,
     /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
     pub request: Option<String>,
     /// How it ended.
@@ -54,6 +57,8 @@ pub struct Attempt {
 pub struct Applied {
     /// Generation of the spec that it was built with.
     pub generation: i64,
+    /// What it was.
+    pub content: Content,
     /// Paths that the build looked at, and their contents.
     pub closure: Arc<Closure>,
     /// Digest of the variables that were substituted, if the spec refers to any.
@@ -120,6 +125,12 @@ pub struct Entry {
     pub applied: Option<Applied>,
     /// The wait that is on.
     pub wait: Option<Wait>,
+    /// What is kept of the last revision that was healthy, once that is known.
+    pub record: Option<Record>,
+    /// Digest of the objects that could not be kept. It is told of once.
+    pub unkept: Option<String>,
+    /// The inputs that are not healthy, and since when.
+    pub unhealthy_since: Option<(Inputs, Timestamp)>,
     /// Managed objects were changed or deleted by someone else since the newest run began.
     pub drifted: bool,
     /// A source of variables has changed since the newest run began.
@@ -189,6 +200,10 @@ pub struct Run {
     pub changed: bool,
     /// Reports for the history.
     pub reports: Reports,
+    /// The objects, to be kept if they become healthy.
+    pub packed: Option<Arc<[u8]>>,
+    /// Objects of a revision that was gone back to which stay as they are.
+    pub stays: Vec<String>,
 }
 
 impl Run {

@@ -24,6 +24,7 @@ pub mod record;
 pub mod report;
 mod revive;
 pub mod rivals;
+pub mod rollback;
 mod source_tree;
 pub mod status;
 mod tree_fs;
@@ -33,6 +34,7 @@ pub mod why;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::meta::reasons;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use jiff::Timestamp;
@@ -50,12 +52,22 @@ use status::Report;
 
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
-    let Some(observed) = observe::observe(&context, &key) else {
+    let Some(mut observed) = observe::observe(&context, &key) else {
         // It is gone, or in another shard, whose controller continues.
         context.forget(&key);
         return Next::Done;
     };
     context.base.metrics.expect_deliveries("Kustomization", &key);
+    if let Err(error) = rollback::load(&context, &mut observed, &key).await {
+        let is_forbidden = error.is_forbidden();
+        let message = Error::from(error).message();
+        tracing::error!(error = message, "failed to look at what is kept");
+        if is_forbidden {
+            let mut recorder = record::Recorder::new(&context, Arc::clone(&observed.object));
+            recorder.blocked(reasons::RECONCILIATION_FAILED, message).await;
+        }
+        return Next::Backoff;
+    }
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");
     let mut pass = Pass::new(&context, &key, observed);

@@ -1,5 +1,6 @@
 //! The steps of a run: fetch, build, apply, prune, and the beginning of the wait for health.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::kustomize::Kustomization;
@@ -7,8 +8,9 @@ use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Prepared};
-use manifest::Object;
+use manifest::{Object, ObjectId};
 use reconcile_kit::base::placement;
 
 use super::build::{self, Freshness, Output};
@@ -16,14 +18,15 @@ use super::decrypt::Hidden;
 use super::ended::{CutOff, Ended, Failed};
 use super::inventory::{managed_before, recorded};
 use super::pass::Pass;
-use super::plan::{Plan, Trigger};
+use super::plan::{Content, Plan, Trigger};
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
-use super::{health, ignore, prune, rivals};
+use super::{health, ignore, prune, rivals, rollback};
 use crate::decryption::Keyring;
 use crate::error::Error;
+use crate::good;
 use crate::memory::{self, Run};
 
 impl From<Error> for Box<Failed> {
@@ -49,6 +52,10 @@ struct Inputs {
 /// Objects to apply, and what to remember of their build.
 struct Made {
     objects: Vec<Object>,
+    /// The same, to be kept if they become healthy.
+    packed: Option<Arc<[u8]>>,
+    /// Objects that stay as they are.
+    stays: BTreeSet<ObjectId>,
     /// Values that must be masked.
     hidden: Hidden,
     /// True if a value that came from a Secret may be anywhere in them.
@@ -66,6 +73,12 @@ pub(super) async fn carry_out(
     let target = pass.context.base.targets.target_of(placement(pass.object()));
     let target = target.await.map_err(Error::from)?;
     let mut job = Job { pass, plan, began };
+    if plan.content != Content::Source {
+        let made = job.make_of_good(&target).await?;
+        let (run, applied) = job.apply(&target, made, true).await?;
+        return health::begin(job.pass, &target, run, applied).await;
+    }
+    rollback::let_go(job.pass).await?;
     let inputs = job.gather().await?;
     let before = job.pass.remembered(|entry| entry.applied.clone());
     // Elsewhere, or by someone else, nothing that is remembered is true: a tenant must be allowed what it takes over.
@@ -113,6 +126,7 @@ impl Job<'_, '_> {
         }
         let is_same = |before: &&memory::Applied| {
             before.generation == plan.inputs.generation
+                && before.content == plan.content
                 && before.variables.as_ref() == inputs.variables.digest()
                 && before.keys == inputs.keys.as_ref().map(|keys| keys.digest)
         };
@@ -128,6 +142,8 @@ impl Job<'_, '_> {
             inventory: recorded(&managed_before(self.object())),
             changed: false,
             reports: Reports::new(),
+            packed: None,
+            stays: Vec::new(),
         }))
     }
 
@@ -169,15 +185,87 @@ impl Job<'_, '_> {
             hidden,
         } = output.map_err(|error| Error::Build(Arc::new(error)))?;
         Ok(Made {
+            packed: self.packed(&objects, &hidden, &checksum),
+            stays: BTreeSet::new(),
             objects,
             hidden,
             confidential,
             applied: memory::Applied {
                 generation: plan.inputs.generation,
+                content: plan.content.clone(),
                 closure: Arc::clone(&build.closure),
                 variables: digest,
                 keys: keys.as_ref().map(|keys| keys.digest),
                 checksum,
+                place: target.place.clone(),
+            },
+        })
+    }
+
+    /// The objects as they are kept, if they are to be and are not yet.
+    fn packed(&self, objects: &[Object], hidden: &Hidden, checksum: &str) -> Option<Arc<[u8]>> {
+        let known = self.pass.observed.record.good.as_ref();
+        let is_known = known.is_some_and(|good| {
+            (good.generation, &*good.checksum) == (self.plan.inputs.generation, checksum)
+        });
+        let is_unkept = self
+            .pass
+            .remembered(|entry| entry.unkept.as_deref() == Some(checksum));
+        if is_known || is_unkept || !rollback::may_be_kept(self.object()) {
+            return None;
+        }
+        let content = good::Content {
+            objects: objects.to_vec(),
+            hidden: hidden.texts().clone(),
+        };
+        let packed = content.pack();
+        if packed.is_none() {
+            let why = "its objects are too large";
+            rollback::is_not_kept(self.pass, self.plan, checksum, why);
+        }
+        packed
+    }
+
+    /// What is kept of the last revision that was healthy, without the objects that cannot go back.
+    async fn make_of_good(&self, target: &Target) -> Result<Made, Error> {
+        let Pass {
+            context, observed, ..
+        } = &*self.pass;
+        let uid = self.object().uid().unwrap_or_default();
+        let content = context.good.content(&uid).await;
+        let good = observed.record.good.as_ref().ok_or(good::Error::Damaged);
+        let (content, good) = match content.and_then(|content| Ok((content, good?))) {
+            Ok(found) => found,
+            Err(error) => {
+                // What is damaged holds nothing.
+                if matches!(error, good::Error::Damaged) {
+                    context.good.forget(&uid).await?;
+                    self.pass.remembered(|entry| entry.record = None);
+                }
+                return Err(error.into());
+            }
+        };
+        let hidden = Hidden::of_texts(content.hidden);
+        let prepared = self.prepare(target, content.objects.clone()).await;
+        let prepared = prepared.map_err(|error| hidden.masked(error))?;
+        let managed = managed_before(self.object());
+        let stays = rollback::stay(target, &prepared, &managed, self.object().spec.force).await;
+        if self.plan.trigger == Trigger::Rollback {
+            self.pass.recorder.goes_back(self.plan, &stays);
+        }
+        Ok(Made {
+            objects: content.objects,
+            packed: None,
+            stays,
+            hidden,
+            confidential: true,
+            applied: memory::Applied {
+                generation: self.plan.inputs.generation,
+                content: self.plan.content.clone(),
+                closure: Arc::default(),
+                variables: None,
+                keys: None,
+                checksum: good.checksum.clone(),
                 place: target.place.clone(),
             },
         })
@@ -193,6 +281,8 @@ impl Job<'_, '_> {
         let (plan, built) = (self.plan, Timestamp::now());
         let Made {
             objects,
+            packed,
+            stays,
             hidden,
             confidential,
             applied: known,
@@ -207,13 +297,14 @@ impl Job<'_, '_> {
         };
         let prepared = self.prepare(target, objects).await;
         let prepared = prepared.map_err(|error| failed(hidden.masked(error), None))?;
-        let prepared = prepared.confidential(|_| confidential);
-        let new = prepared.inventory();
+        let prepared = prepared.confidential(|_| confidential).without(&stays);
+        let old = managed_before(self.object());
+        let staying = old.sorted().into_iter().filter(|(id, _)| stays.contains(id));
+        let new = prepared.inventory().union(&staying.collect());
         if afresh {
             let (owner, managed) = (self.pass.owner(), target.engine.managed());
             new.iter().for_each(|(id, _)| managed.forget_record(&owner, id));
         }
-        let old = managed_before(self.object());
         let all = recorded(&old.union(&new));
         let recorded_first = self.pass.recorder.applying(plan, all.clone()).await;
         recorded_first.map_err(|error| failed(error, None))?;
@@ -247,6 +338,8 @@ impl Job<'_, '_> {
             inventory,
             changed: applied.changed().next().is_some(),
             reports: report::of_apply(&applied, changes, built, applied_at),
+            packed,
+            stays: stays.iter().map(ToString::to_string).collect(),
         };
         self.pass.remembered(|entry| entry.applied = Some(known));
         Ok((run, applied))

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::ended::Failed;
 use super::pass::Pass;
-use super::plan::Plan;
+use super::plan::{Content, Plan};
+use super::rollback;
 use super::status::Health;
 use crate::context::Context;
 use crate::memory::{self, Attempt, Run};
@@ -17,8 +18,21 @@ use crate::memory::{self, Attempt, Run};
 pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Health) -> Next {
     let asked: Duration = pass.object().spec.interval.into();
     let interval = pass.context.base.jittered(asked);
-    let rivals = pass.remembered(|entry| entry.rivals.ready_suffix());
-    let recorded = pass.recorder.succeeded(&run, health, rivals, asked).await;
+    let recorded = match &run.plan.content {
+        Content::Source => {
+            // Before it is reported: who sees that it is healthy may count on the way back to it.
+            if let Err(error) = rollback::keep(&pass, &run, health).await {
+                // It is delivered all the same.
+                rollback::is_not_kept(&pass, &run.plan, &run.checksum, &error.message());
+            }
+            let rivals = pass.remembered(|entry| entry.rivals.ready_suffix());
+            pass.recorder.succeeded(&run, health, rivals, asked).await
+        }
+        Content::Good { .. } => {
+            let held = pass.remembered(|entry| entry.record.clone().and_then(|record| record.held));
+            pass.recorder.rolled_back(&run, health, held.as_ref()).await
+        }
+    };
     if recorded.is_err() {
         return unrecorded(&pass);
     }
@@ -56,7 +70,10 @@ pub(super) async fn conclude_failure(
         memory::Outcome::Failed,
         retry,
     );
+    let is_held = rollback::hold(&pass, plan, &failed).await;
     match pass.recorder.failed_run(plan, &failed, began).await {
+        // The good revision is next.
+        Ok(()) if is_held => Next::After(Duration::ZERO),
         Ok(()) => {
             super::revive::when_possible(&pass, failed.cut_off);
             Next::After(retry)
@@ -84,6 +101,7 @@ pub(super) fn remember(
 ) {
     let attempt = Attempt {
         inputs: plan.inputs,
+        content: plan.content,
         request: plan.request,
         outcome,
         at: Timestamp::now(),

@@ -14,7 +14,8 @@ use reconcile_kit::dependencies::{Met, Unmet};
 
 use super::ignore;
 use super::observe::{Dependency, Observed, Source, source_namespace};
-use super::plan::{Plan, Trigger};
+use super::plan::{Content, Plan, Trigger};
+use super::rollback;
 use crate::flags::Policy;
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
@@ -101,15 +102,17 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
         revision: artifact.revision.clone(),
         digest: artifact.digest.clone(),
     };
+    let content = rollback::content(observed, &inputs);
     let plan = |trigger| Plan {
         trigger,
         inputs: inputs.clone(),
+        content: content.clone(),
         source: source_object(object),
         url: artifact.url.clone(),
         origin_revision: artifact.origin_revision.clone(),
         request: observed.requested_at.clone(),
     };
-    if let Some(trigger) = urgent(observed, &inputs) {
+    if let Some(trigger) = urgent(observed, &inputs, &content) {
         return Decision::Run(plan(trigger));
     }
     if observed.has_rivals_untold {
@@ -186,6 +189,12 @@ pub(super) fn refused(object: &Kustomization, policy: &Policy) -> Option<Decisio
             message: error.to_string(),
         });
     }
+    if let Some(message) = rollback::mistake(object) {
+        return Some(Decision::Stalled {
+            reason: reasons::RECONCILIATION_FAILED,
+            message,
+        });
+    }
     let checks = checks(object).err()?;
     Some(invalid_expression(&checks.to_string()))
 }
@@ -218,7 +227,7 @@ fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<D
 }
 
 /// The trigger that starts a run at once, even while another revision is being waited for.
-fn urgent(observed: &Observed, inputs: &Inputs) -> Option<Trigger> {
+fn urgent(observed: &Observed, inputs: &Inputs, content: &Content) -> Option<Trigger> {
     let Some(attempt) = &observed.attempt else {
         return Some(Trigger::Startup);
     };
@@ -226,6 +235,8 @@ fn urgent(observed: &Observed, inputs: &Inputs) -> Option<Trigger> {
         Some(Trigger::Spec)
     } else if attempt.inputs != *inputs {
         Some(Trigger::Revision)
+    } else if attempt.content != *content {
+        Some(Trigger::Rollback)
     } else if is_requested(observed, attempt) {
         Some(Trigger::Requested)
     } else if observed.prune_confirmed {

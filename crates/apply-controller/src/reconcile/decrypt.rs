@@ -145,6 +145,19 @@ pub(crate) struct Hidden {
 const SHORTEST: usize = 3;
 
 impl Hidden {
+    /// Texts that were decrypted once.
+    pub(super) fn of_texts(texts: BTreeSet<String>) -> Self {
+        Self {
+            objects: BTreeSet::new(),
+            texts,
+        }
+    }
+
+    /// The texts that only the decryption brought.
+    pub(super) fn texts(&self) -> &BTreeSet<String> {
+        &self.texts
+    }
+
     /// Returns whether nothing was decrypted.
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty()

@@ -11,7 +11,7 @@ use manifest::ObjectId;
 use reconcile_kit::base::placement;
 
 use super::pass::Pass;
-use super::{handover, prune};
+use super::{handover, prune, rollback};
 use crate::memory::Termination;
 
 /// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
@@ -36,6 +36,10 @@ pub(super) async fn finalize(mut pass: Pass<'_>) -> Next {
                 return Next::Done;
             }
         }
+    }
+    if let Err(error) = rollback::forget(&pass).await {
+        tracing::error!(error = error.message(), "failed to delete what is kept");
+        return Next::Backoff;
     }
     match pass.recorder.remove_finalizer().await {
         Ok(()) => {

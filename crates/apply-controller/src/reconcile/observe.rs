@@ -14,6 +14,7 @@ use reconcile_kit::dependencies;
 
 use crate::confirmation::confirmation;
 use crate::context::Context;
+use crate::good::Record;
 use crate::memory::{Attempt, Waiting};
 use crate::sources::Sources;
 
@@ -46,6 +47,8 @@ pub struct Observed {
     pub revived: bool,
     /// The newest prune was refused, and a person has confirmed it since.
     pub prune_confirmed: bool,
+    /// What is kept of the last revision that was healthy, if it is to be kept.
+    pub record: Record,
     /// Objects wait for their heirs: whether one of those has changed, and until when they wait.
     pub handing_over: Option<(bool, Timestamp)>,
 }
@@ -150,6 +153,7 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         revived,
         has_rivals_untold,
         prune_confirmed,
+        record: Record::default(),
         handing_over,
         object,
     })

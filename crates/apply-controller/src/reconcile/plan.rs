@@ -11,6 +11,8 @@ pub struct Plan {
     pub trigger: Trigger,
     /// Inputs of the run.
     pub inputs: Inputs,
+    /// What is applied.
+    pub content: Content,
     /// Source object whose artifact is used.
     pub source: SourceObject,
     /// Where the artifact can be downloaded.
@@ -21,7 +23,37 @@ pub struct Plan {
     pub request: Option<String>,
 }
 
+/// What a run applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// What is built from the artifact of its inputs.
+    Source,
+    /// What is kept of the last revision that was healthy, since that of the inputs is held.
+    Good {
+        /// The revision.
+        revision: String,
+        /// The revision at the origin of its artifact.
+        origin_revision: Option<String>,
+    },
+}
+
 impl Plan {
+    /// Returns the revision that is applied.
+    pub fn revision(&self) -> &str {
+        match &self.content {
+            Content::Source => &self.inputs.revision,
+            Content::Good { revision, .. } => revision,
+        }
+    }
+
+    /// Returns the revision at the origin of what is applied.
+    pub fn origin(&self) -> Option<&String> {
+        match &self.content {
+            Content::Source => self.origin_revision.as_ref(),
+            Content::Good { origin_revision, .. } => origin_revision.as_ref(),
+        }
+    }
+
     /// Returns the artifact that it builds from.
     pub fn artifact(&self) -> ArtifactRef {
         ArtifactRef {
@@ -42,6 +74,8 @@ pub enum Trigger {
     Spec,
     /// The source has another artifact.
     Revision,
+    /// The revision is held, or is not any more: the cluster has something else than it should.
+    Rollback,
     /// A person asked for it (`reconcile.fluxcd.io/requestedAt`): nothing that is remembered is trusted.
     Requested,
     /// A ConfigMap or Secret that variables are taken from was touched.

@@ -1,6 +1,6 @@
 //! Writes the results of a reconcile: the status, the finalizer, events and log lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +10,23 @@ use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{ObjectKey, conditions};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube_apply::{Applied, Pruned, SkipReason};
 use manifest::ObjectId;
 use reconcile_kit::writer::Writer;
 
-use super::plan::Plan;
+use super::plan::{Content, Plan};
 use super::report::Reports;
-use super::status::{self, Entry, Failure, Health, Report, Success};
+use super::status::{self, Entry, Failure, Health, Report, RolledBack, Success};
 use super::{Failed, progress, why};
 use crate::context::Context;
 use crate::error::Error;
+use crate::good::Held;
 use crate::memory::Run;
+
+/// Reasons of events only.
+const NOT_KEPT: &str = "RevisionNotKept";
+const ROLLING_BACK: &str = "RollingBack";
 
 /// Records what becomes of one object.
 pub struct Recorder<'a> {
@@ -114,9 +120,10 @@ impl<'a> Recorder<'a> {
         if known && !conditions::is_stalled(self.conditions()) {
             return Ok(());
         }
-        let (revision, timeout) = (plan.inputs.revision.clone(), self.object().timeout().into());
+        let (revision, timeout) = (plan.revision().to_owned(), self.object().timeout().into());
         self.report(Report::Applying {
             revision,
+            attempted: plan.inputs.revision.clone(),
             inventory,
             timeout,
         })
@@ -126,9 +133,10 @@ impl<'a> Recorder<'a> {
 
     /// Records that health is being waited for, and what for, if that is known already.
     pub async fn waiting(&mut self, run: &Run, present: Option<String>) -> Result<(), Error> {
-        let (revision, timeout) = (run.plan.inputs.revision.clone(), self.object().timeout().into());
+        let (revision, timeout) = (run.plan.revision().to_owned(), self.object().timeout().into());
         self.report(Report::Waiting {
             revision,
+            attempted: run.plan.inputs.revision.clone(),
             inventory: run.inventory.clone(),
             timeout,
             present,
@@ -208,9 +216,77 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
+    /// Tells that there will be no way back to a revision, and why.
+    pub fn cannot_be_kept(&self, plan: &Plan, why: &str) {
+        let message = format!(
+            "revision {} cannot be kept, and a later one that is not healthy cannot be rolled back to it: {why}",
+            plan.revision()
+        );
+        tracing::error!("{message}");
+        self.event(Some(plan), Severity::Error, NOT_KEPT, &message);
+    }
+
+    /// Tells that the last revision that was healthy is about to be applied, and which objects stay as they are.
+    pub fn goes_back(&self, plan: &Plan, stays: &BTreeSet<ObjectId>) {
+        let names: Vec<_> = stays.iter().map(ToString::to_string).collect();
+        let mut message = format!(
+            "revision {} is held; rolling back to revision {}",
+            plan.inputs.revision,
+            plan.revision()
+        );
+        if !names.is_empty() {
+            message = format!(
+                "{message}; these objects stay as they are: {}",
+                status::named(&names)
+            );
+        }
+        tracing::warn!("{message}");
+        self.event(Some(plan), Severity::Error, ROLLING_BACK, &message);
+    }
+
+    /// Records that the last revision that was healthy is applied.
+    pub async fn rolled_back(&mut self, run: &Run, health: Health, held: Option<&Held>) -> Result<(), Error> {
+        let plan = &run.plan;
+        let took = Timestamp::now().duration_since(run.began).unsigned_abs();
+        let history =
+            (!run.quiet()).then(|| entry(plan, run.checksum.clone(), took).with(run.reports.clone()));
+        let object = format!("kustomization/{}", self.object().name_any());
+        let namespace = self.object().namespace().unwrap_or_default();
+        let rolled_back = RolledBack {
+            revision: plan.revision().to_owned(),
+            origin_revision: plan.origin().cloned(),
+            held: plan.inputs.revision.clone(),
+            why: held.map(|held| held.why.clone()).unwrap_or_default(),
+            since: held.map(|held| held.since),
+            release: format!("windlass release {object} -n {namespace}"),
+            stays: run.stays.clone(),
+            inventory: run.inventory.clone(),
+            health,
+            history,
+        };
+        let message = rolled_back.message();
+        if self.report(Report::RolledBack(Box::new(rolled_back))).await? {
+            tracing::warn!(
+                revision = plan.revision(),
+                held = plan.inputs.revision,
+                "rolled back"
+            );
+            self.event(Some(plan), Severity::Error, reasons::ROLLED_BACK, &message);
+        }
+        Ok(())
+    }
+
     /// Records a failure.
     pub async fn failed_run(&mut self, plan: &Plan, failed: &Failed, began: Timestamp) -> Result<(), Error> {
-        let (reason, message) = (failed.error.reason(), failed.error.message());
+        let reason = failed.error.reason();
+        let message = match &plan.content {
+            Content::Source => failed.error.message(),
+            Content::Good { revision, .. } => format!(
+                "failed to roll back to revision {revision}, since revision {} is held: {}",
+                plan.inputs.revision,
+                failed.error.message()
+            ),
+        };
         let took = Timestamp::now().duration_since(began).unsigned_abs();
         tracing::error!(
             revision = plan.inputs.revision,
@@ -224,6 +300,7 @@ impl<'a> Recorder<'a> {
             message: message.clone(),
             revision: reached.then(|| plan.inputs.revision.clone()),
             inventory: failed.inventory.clone(),
+            is_held: plan.content != Content::Source,
             history: failed.checksum.clone().map(|checksum| {
                 let why = why::list(&failed.error).map(|list| (why::KEY.to_owned(), list));
                 entry(plan, checksum, took).with(why.into_iter().collect())
@@ -295,6 +372,7 @@ impl<'a> Recorder<'a> {
             message: message.clone(),
             revision: None,
             inventory: Some(left),
+            is_held: false,
             history: None,
         });
         if self.report(report).await? {
@@ -341,14 +419,18 @@ impl<'a> Recorder<'a> {
         let applied = status.and_then(|s| s.last_applied_revision.as_ref());
         let origin = status.and_then(|s| s.last_applied_origin_revision.as_ref());
         let (revision, origin) = match plan {
-            Some(plan) => (Some(&plan.inputs.revision), plan.origin_revision.as_ref()),
-            None => (applied, origin),
+            // What went wrong is about the revision that is held: the status of the good one's commit must stay as it is.
+            Some(plan) if severity == Severity::Error => {
+                (Some(&*plan.inputs.revision), plan.origin_revision.as_ref())
+            }
+            Some(plan) => (Some(plan.revision()), plan.origin()),
+            None => (applied.map(String::as_str), origin),
         };
         let annotation =
-            |key: &str, value: Option<&String>| Some((format!("{KUSTOMIZE_GROUP}/{key}"), value?.clone()));
+            |key: &str, value: Option<&str>| Some((format!("{KUSTOMIZE_GROUP}/{key}"), value?.to_owned()));
         let annotations: BTreeMap<_, _> = [
             annotation("revision", revision),
-            annotation("originRevision", origin),
+            annotation("originRevision", origin.map(String::as_str)),
             more,
         ]
         .into_iter()
@@ -373,8 +455,8 @@ fn entry(plan: &Plan, checksum: String, duration: Duration) -> Entry {
         checksum,
         duration,
         reports: Reports::new(),
-        revision: plan.inputs.revision.clone(),
-        origin_revision: plan.origin_revision.clone(),
+        revision: plan.revision().to_owned(),
+        origin_revision: plan.origin().cloned(),
     }
 }
 

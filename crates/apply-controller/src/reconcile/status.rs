@@ -14,6 +14,9 @@ use reconcile_kit::writer::Frame;
 
 use super::report::{self, Reports};
 
+/// Objects that a message names.
+const MAX_NAMED: usize = 20;
+
 /// Outcome of a reconcile, as far as the status shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
@@ -37,6 +40,8 @@ pub enum Report {
     Applying {
         /// Revision that is applied.
         revision: String,
+        /// Newest revision of the source.
+        attempted: String,
         /// All that was managed before, and all that will be.
         inventory: ResourceInventory,
         /// How long this may take.
@@ -46,6 +51,8 @@ pub enum Report {
     Waiting {
         /// Revision that was applied.
         revision: String,
+        /// Newest revision of the source.
+        attempted: String,
         /// Objects that are managed now.
         inventory: ResourceInventory,
         /// How long this may take.
@@ -59,6 +66,60 @@ pub enum Report {
     Failed(Failure),
     /// All is as the source says.
     Succeeded(Success),
+    /// All is as the last revision that was healthy says; that of the source is held.
+    RolledBack(Box<RolledBack>),
+}
+
+/// Names the first of several objects, and counts the rest.
+pub fn named(objects: &[String]) -> String {
+    let shown = objects.len().min(MAX_NAMED);
+    let more = match objects.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", objects[..shown].join(", "))
+}
+
+/// How a revision is held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RolledBack {
+    /// Revision that is applied.
+    pub revision: String,
+    /// Revision at the origin of that.
+    pub origin_revision: Option<String>,
+    /// Revision that is held.
+    pub held: String,
+    /// What was not healthy.
+    pub why: String,
+    /// Since when it is held.
+    pub since: Option<Timestamp>,
+    /// The command that releases it.
+    pub release: String,
+    /// Objects that stay as the held revision has them.
+    pub stays: Vec<String>,
+    /// Objects that are managed now.
+    pub inventory: ResourceInventory,
+    /// Health of what is applied.
+    pub health: Health,
+    /// Entry for the history; None if nothing was changed.
+    pub history: Option<Entry>,
+}
+
+impl RolledBack {
+    /// Message of Ready.
+    pub fn message(&self) -> String {
+        let since = self.since.map(whole_seconds);
+        let since = since.map_or_else(String::new, |since| format!(" since {since}"));
+        let stays = match self.stays.as_slice() {
+            [] => String::new(),
+            stays => format!(" These objects stayed as they were: {}.", named(stays)),
+        };
+        format!(
+            "revision {} is held{since}: {}. Revision {}, the last that was healthy, is applied instead, until there is a newer \
+             one or this one is released ({}).{stays}",
+            self.held, self.why, self.revision, self.release
+        )
+    }
 }
 
 /// How a run failed.
@@ -72,6 +133,8 @@ pub struct Failure {
     pub revision: Option<String>,
     /// Objects that are managed now; None if the run ended before it changed them.
     pub inventory: Option<ResourceInventory>,
+    /// A revision is held, and stays so.
+    pub is_held: bool,
     /// Entry for the history; None if nothing was built.
     pub history: Option<Entry>,
 }
@@ -161,9 +224,11 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
         }
         Report::Applying {
             revision,
+            attempted,
             inventory,
             timeout,
         } => {
+            tried(&mut status, &revision, &attempted);
             status.inventory = Some(inventory);
             progressing(
                 &mut status,
@@ -171,14 +236,16 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
                 &format!("Applying revision {revision} with a timeout of {}", go(timeout)),
                 None,
             );
-            status.last_attempted_revision = Some(revision);
+            status.last_attempted_revision = Some(attempted);
         }
         Report::Waiting {
             revision,
+            attempted,
             inventory,
             timeout,
             present,
         } => {
+            tried(&mut status, &revision, &attempted);
             status.inventory = Some(inventory);
             let mut message = format!(
                 "Running health checks for revision {revision} with a timeout of {}",
@@ -193,13 +260,60 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
                 frame,
                 Fact::is_unknown(condition_types::HEALTHY, reasons::PROGRESSING, message),
             );
-            status.last_attempted_revision = Some(revision);
+            status.last_attempted_revision = Some(attempted);
         }
         Report::Rivals(told) => rivals(&mut status, frame, told.as_deref()),
         Report::Failed(failure) => failed(&mut status, frame, failure),
         Report::Succeeded(success) => succeeded(&mut status, frame, success),
+        Report::RolledBack(rolled_back) => self::rolled_back(&mut status, frame, *rolled_back),
     }
     status
+}
+
+/// What the source has is tried: nothing is held any more.
+fn tried(status: &mut KustomizationStatus, revision: &str, attempted: &str) {
+    if revision == attempted {
+        conditions::remove(&mut status.conditions, condition_types::HELD);
+    }
+}
+
+fn rolled_back(status: &mut KustomizationStatus, frame: Frame<'_>, rolled_back: RolledBack) {
+    let message = rolled_back.message();
+    for gone in [condition_types::STALLED, condition_types::RECONCILING] {
+        conditions::remove(&mut status.conditions, gone);
+    }
+    let is_healthy = conditions::is_true(&status.conditions, condition_types::HEALTHY);
+    if let (Health::Passed(after), false) = (rolled_back.health, is_healthy) {
+        let message = format!("Health check passed in {}", go(after));
+        set(
+            status,
+            frame,
+            Fact::holds(condition_types::HEALTHY, reasons::SUCCEEDED, message),
+        );
+    }
+    // For whoever looks at Ready alone it is what it would be without going back.
+    set(
+        status,
+        frame,
+        Fact::does_not_hold(
+            condition_types::READY,
+            reasons::HEALTH_CHECK_FAILED,
+            message.clone(),
+        ),
+    );
+    set(
+        status,
+        frame,
+        Fact::holds(condition_types::HELD, reasons::ROLLED_BACK, message),
+    );
+    if let Some(entry) = rolled_back.history {
+        remember(status, frame, entry, reasons::ROLLED_BACK);
+    }
+    status.inventory = Some(rolled_back.inventory);
+    status.last_attempted_revision = Some(rolled_back.held);
+    status.last_applied_revision = Some(rolled_back.revision);
+    status.last_applied_origin_revision = rolled_back.origin_revision;
+    status.observed_generation = Some(frame.generation);
 }
 
 /// Says what is under way, in words of Flux; after them, what it waits for at present.
@@ -249,6 +363,9 @@ fn applied(success: &Success) -> String {
 
 fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) {
     conditions::remove(&mut status.conditions, condition_types::STALLED);
+    if !failure.is_held {
+        conditions::remove(&mut status.conditions, condition_types::HELD);
+    }
     if let Some(revision) = failure.revision {
         status.last_attempted_revision = Some(revision);
     }
@@ -286,7 +403,11 @@ fn succeeded(status: &mut KustomizationStatus, frame: Frame<'_>, success: Succes
     if success.quiet && says_already(status, frame, &success) {
         return;
     }
-    for gone in [condition_types::STALLED, condition_types::RECONCILING] {
+    for gone in [
+        condition_types::STALLED,
+        condition_types::RECONCILING,
+        condition_types::HELD,
+    ] {
         conditions::remove(&mut status.conditions, gone);
     }
     match success.health {
@@ -440,8 +561,76 @@ mod tests {
             message: "it broke".to_owned(),
             revision: Some("r2".to_owned()),
             inventory: None,
+            is_held: false,
             history: Some(entry("r2")),
         })
+    }
+
+    fn rolled_back(history: Option<Entry>) -> Report {
+        Report::RolledBack(Box::new(RolledBack {
+            revision: "r1".to_owned(),
+            origin_revision: None,
+            held: "r2".to_owned(),
+            why: "web is not there".to_owned(),
+            since: Some(BEFORE),
+            release: "windlass release kustomization/app -n ns".to_owned(),
+            stays: vec!["Job/ns/once".to_owned()],
+            inventory: inventory(&["a"]),
+            health: Health::Passed(Duration::from_secs(1)),
+            history,
+        }))
+    }
+
+    #[test]
+    fn of_many_objects_the_first_are_named() {
+        let objects: Vec<_> = (0..23).map(|n| format!("Job/ns/{n}")).collect();
+        assert!(named(&objects).ends_with("Job/ns/18, Job/ns/19 and 3 more"));
+        assert_eq!(named(&objects[..2]), "Job/ns/0, Job/ns/1");
+    }
+
+    #[test]
+    fn a_revision_that_is_held_is_told_until_another_is_tried() {
+        let failed = next(
+            &KustomizationStatus::default(),
+            frame(),
+            failure(reasons::HEALTH_CHECK_FAILED),
+        );
+        let status = next(&failed, frame(), rolled_back(Some(entry("r1"))));
+        assert_eq!(
+            shown(&status),
+            [
+                "Ready=False HealthCheckFailed",
+                "Healthy=True Succeeded",
+                "Held=True RolledBack"
+            ]
+        );
+        assert_eq!(
+            status.conditions[0].message,
+            "revision r2 is held since 1970-01-01T00:00:00Z: web is not there. Revision r1, the last that was healthy, is applied \
+             instead, until there is a newer one or this one is released (windlass release kustomization/app -n ns). These objects \
+             stayed as they were: Job/ns/once."
+        );
+        assert_eq!(status.last_applied_revision.as_deref(), Some("r1"));
+        assert_eq!(status.last_attempted_revision.as_deref(), Some("r2"));
+        assert_eq!(status.history[0].last_reconciled_status, reasons::ROLLED_BACK);
+        // At the interval there is nothing new to say.
+        assert_eq!(next(&status, frame(), rolled_back(None)), status);
+        let trying = |revision: &str, attempted: &str| Report::Applying {
+            revision: revision.into(),
+            attempted: attempted.into(),
+            inventory: inventory(&["a"]),
+            timeout: Duration::from_secs(1),
+        };
+        let is_held =
+            |status: &KustomizationStatus| conditions::is_true(&status.conditions, condition_types::HELD);
+        assert!(is_held(&next(&status, frame(), trying("r1", "r2"))));
+        assert!(!is_held(&next(&status, frame(), trying("r3", "r3"))));
+        assert!(!is_held(&next(
+            &status,
+            frame(),
+            success("r2", Health::NotAsked, false)
+        )));
+        assert!(!is_held(&next(&status, frame(), failure(reasons::BUILD_FAILED))));
     }
 
     /// The conditions as `Type=Status Reason`, in their order.
@@ -459,6 +648,7 @@ mod tests {
         let timeout = Duration::from_secs(60);
         let applying = Report::Applying {
             revision: "r1".into(),
+            attempted: "r1".into(),
             inventory: inventory(&["a"]),
             timeout,
         };
@@ -472,6 +662,7 @@ mod tests {
 
         let waiting = Report::Waiting {
             revision: "r1".into(),
+            attempted: "r1".into(),
             inventory: inventory(&["a"]),
             timeout,
             present: Some("waiting for: [x]".into()),
