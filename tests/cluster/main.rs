@@ -60,6 +60,7 @@ mod readers;
 mod receivers;
 mod remote;
 mod remote_identity;
+mod rollback;
 mod service;
 mod store;
 mod sync;
