@@ -358,6 +358,10 @@ async fn what_controllers_make(cluster: &Cluster) {
         let secret = serde_json::from_value(named(name)).unwrap();
         secrets.create(&PostParams::default(), &secret).await.unwrap();
     }
+    let mut record = named("last-known-good-1");
+    record["metadata"]["labels"] = json!({"windlass.dev/last-known-good": "true"});
+    let record = serde_json::from_value(record).unwrap();
+    secrets.create(&PostParams::default(), &record).await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let map = serde_json::from_value(named("windlass-artifact-ca")).unwrap();
     maps.create(&PostParams::default(), &map).await.unwrap();

@@ -1,5 +1,6 @@
 //! Objects that the controllers create for themselves and that no release contains.
 
+use api::kustomize::LAST_KNOWN_GOOD_LABEL;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, ListParams};
@@ -17,6 +18,13 @@ pub(crate) async fn delete(client: &Client, namespace: &str) -> Result<Vec<Strin
     let mut gone = Vec::new();
     for name in SECRETS {
         gone.extend(delete_one::<Secret>(client, namespace, name).await?);
+    }
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let labelled = ListParams::default().labels(LAST_KNOWN_GOOD_LABEL);
+    let records = secrets.list_metadata(&labelled).await;
+    let records = records.map_err(|error| Failure::request("list Secrets", error))?;
+    for record in &records.items {
+        gone.extend(delete_one::<Secret>(client, namespace, &record.name_any()).await?);
     }
     for name in CONFIG_MAPS {
         gone.extend(delete_one::<ConfigMap>(client, namespace, name).await?);
