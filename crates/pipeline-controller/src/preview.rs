@@ -9,7 +9,7 @@ mod said;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::delivery::{ForgeProvider, Preview, PreviewState, PreviewStatus, PreviewedRequest};
 use api::meta::{condition_types, reasons};
@@ -46,6 +46,8 @@ const MAX_REQUESTS: usize = 100;
 const AT_ONCE: usize = 4;
 /// One that could not be compared is tried again after this time, unless it changes: it must not take the turns of others.
 const RETRY: SignedDuration = SignedDuration::from_mins(5);
+/// A list is worked off for so long; then the forge is asked again.
+const NEXT_LIST: Duration = Duration::from_secs(30);
 /// When the next ones have their turn.
 const NEXT: Duration = Duration::from_millis(1);
 
@@ -72,6 +74,10 @@ pub(crate) struct Lists(Mutex<HashMap<(ObjectKey, String), Listed>>);
 struct Listed {
     tag: Option<String>,
     incoming: Vec<Incoming>,
+    /// When they were listed.
+    at: Option<Instant>,
+    /// Some of them wait for their turn: the next pass goes on with the same list.
+    is_unfinished: bool,
 }
 
 impl Lists {
@@ -83,26 +89,40 @@ impl Lists {
         self.lock().retain(|(of, _), _| of != preview);
     }
 
-    /// Asks a forge.
+    /// Says that some of what was listed waits for its turn.
+    fn unfinished(&self, preview: &ObjectKey) {
+        for (_, listed) in self.lock().iter_mut().filter(|((of, _), _)| of == preview) {
+            listed.is_unfinished = true;
+        }
+    }
+
+    /// Asks a forge, unless a list is being worked off.
     async fn incoming(
         &self,
         preview: &ObjectKey,
         group: &Group,
         forge: &Forge<'_>,
+        is_asked: bool,
     ) -> Result<Vec<Incoming>, forge::Error> {
         let key = (preview.clone(), format!("{} {}", group.url, group.branch));
-        let mut known = self.lock().get(&key).cloned().unwrap_or_default();
+        let (mut known, is_unfinished) = match self.lock().get_mut(&key) {
+            Some(listed) => {
+                let is_unfinished = std::mem::take(&mut listed.is_unfinished);
+                (listed.clone(), is_unfinished)
+            }
+            None => (Listed::default(), false),
+        };
+        let is_fresh = known.at.is_some_and(|at| at.elapsed() < NEXT_LIST);
+        if is_unfinished && is_fresh && !is_asked {
+            return Ok(known.incoming);
+        }
         if let Some(mut found) = forge.incoming(Some(&group.branch), &mut known.tag).await? {
             for one in &mut found {
                 // They may be long, and are not looked at.
                 one.request.body = String::new();
             }
-            known.incoming = found;
-            let mut all = self.lock();
-            match known.tag {
-                Some(_) => drop(all.insert(key, known.clone())),
-                None => drop(all.remove(&key)),
-            }
+            (known.incoming, known.at) = (found, Some(Instant::now()));
+            self.lock().insert(key, known.clone());
         }
         Ok(known.incoming)
     }
@@ -196,6 +216,10 @@ async fn follow(object: Arc<Preview>, context: &Context) -> Result<Outcome, Unre
         }
         Ok(()) => {
             next.pull_requests = found;
+            if waiting > 0 {
+                let key = ObjectKey::from_object(&*object);
+                context.previews.listed.unfinished(&key);
+            }
             concluded(&next, waiting, problem, again)
         }
     };
@@ -340,7 +364,7 @@ impl Pass<'_> {
         if is_beside && spec.forge.provider != ForgeProvider::GitHub {
             return Err(Error::NoAnnotations);
         }
-        let mut incoming = listed.incoming(&preview, group, &forge).await?;
+        let mut incoming = listed.incoming(&preview, group, &forge, self.is_asked).await?;
         incoming.retain(|one| merge_preview::accepts(spec.pull_requests.as_ref(), one));
         incoming.truncate(MAX_REQUESTS.saturating_sub(self.found.len()));
         if incoming.is_empty() {
