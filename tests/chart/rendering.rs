@@ -86,6 +86,8 @@ const VALUES: [&[&str]; 11] = [
         "apply.nodeSelector.disk=ssd",
         "source.serviceAccountAnnotations.role=reader",
         "podDisruptionBudget.create=false",
+        "flowControl.create=true",
+        "flowControl.shares=10",
         "rbac.aggregate=false",
     ],
 ];

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,6 +34,7 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
         "helm.clusterAdmin=false",
         "tenancy.defaultServiceAccount=deployer",
         "tenancy.noCrossNamespaceRefs=true",
+        "flowControl.create=true",
     ];
     let set: Vec<&str> = values.iter().flat_map(|value| ["--set", value]).collect();
     cluster.install(&set).await.unwrap();
@@ -76,12 +79,10 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     repository.commit("main", "all", &files).unwrap();
     let repository = objects::git_repository(TENANT, "fleet", &git.url("fleet"), "main");
     objects::apply(&cluster.client, &repository).await.unwrap();
-    objects::apply(
-        &cluster.client,
-        &objects::kustomization(TENANT, "app", ("GitRepository", "fleet"), "./app"),
-    )
-    .await
-    .unwrap();
+    let mut app = objects::kustomization(TENANT, "app", ("GitRepository", "fleet"), "./app");
+    app["metadata"]["annotations"] = json!({"windlass.dev/rollback": "last-known-good"});
+    let app = objects::with_spec(app, json!({"wait": true}));
+    objects::apply(&cluster.client, &app).await.unwrap();
     objects::apply(&cluster.client, &release()).await.unwrap();
     for (kind, api_version, name) in [
         ("Kustomization", "kustomize.toolkit.fluxcd.io/v1", "app"),
@@ -101,6 +102,48 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
         maps.get(name).await.unwrap();
     }
     statuses_are_not_the_tenants(&cluster.client).await.unwrap();
+    is_kept(&cluster.client).await.unwrap();
+    for (path, schema) in [("/api/v1/namespaces", "controllers"), (LEASES, "leases")] {
+        let account = accounts.kubeconfig("kustomize-controller").await.unwrap();
+        flows(&cluster.client, &account, path, schema).await.unwrap();
+    }
+}
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/flux-system/leases";
+
+/// What was healthy is kept, where the tenant is not.
+async fn is_kept(client: &Client) -> Result<()> {
+    let api = objects::api(client, "kustomize.toolkit.fluxcd.io/v1", "Kustomization", TENANT);
+    let uid = api.get("app").await?.uid().context("it has a uid")?;
+    let name = format!("last-known-good-{uid}");
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    ensure!(secrets.get(&name).await?.data.is_some());
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), TENANT);
+    ensure!(secrets.get_opt(&name).await?.is_none());
+    Ok(())
+}
+
+/// Waits until requests of an account are counted by a FlowSchema of the chart.
+async fn flows(client: &Client, kubeconfig: &Path, path: &str, schema: &str) -> Result<()> {
+    let schemas: Api<FlowSchema> = Api::all(client.clone());
+    let schema = schemas.get(&format!("{NAMESPACE}-windlass-{schema}")).await?;
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    let account = Client::try_from(config)?;
+    let counted = async {
+        loop {
+            let request = http::Request::get(path).body(kube::client::Body::empty())?;
+            let answer = account.send(request).await?;
+            let by = answer.headers().get("x-kubernetes-pf-flowschema-uid");
+            if by.is_some_and(|by| Some(by.as_bytes()) == schema.uid().as_deref().map(str::as_bytes)) {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, counted)
+        .await
+        .context(path.to_owned())?
 }
 
 /// Policies of a namespace may use an ImageRepository of another one if the labels of theirs say so: those are read, too.

@@ -63,6 +63,7 @@ static FILES: &[(&str, &[u8])] = files![
     "templates/console.yaml",
     "templates/crds.yaml",
     "templates/disruption-budgets.yaml",
+    "templates/flow-control.yaml",
     "templates/helm.yaml",
     "templates/images.yaml",
     "templates/monitoring.yaml",
