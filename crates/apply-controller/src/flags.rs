@@ -60,8 +60,8 @@ pub struct Flags {
     /// applied it yet
     #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub handover_patience: Duration,
-    /// MiB that the last healthy revisions of the Kustomizations of one namespace may take, where windlass.dev/rollback asks for them;
-    /// 0 to keep none
+    /// Maximum size, in MiB, of the last healthy revisions kept for the Kustomizations of one namespace (windlass.dev/rollback); 0 keeps
+    /// none
     #[arg(long, default_value_t = 32, value_name = "MIB")]
     pub rollback_storage: u32,
     /// Whether to prune a Namespace or CustomResourceDefinition that contains objects of others: refuse (until the

@@ -35,7 +35,7 @@ const HEAD: &str = "head";
 const OBJECTS: &str = "objects";
 const HELD: &str = "held";
 
-/// Why a record is of no use.
+/// Why a record cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused, or did not answer.
@@ -45,7 +45,7 @@ pub enum Error {
     #[error("the record of the last revision that was healthy is missing or damaged")]
     Damaged,
     /// The namespace has too many of them.
-    #[error("the records of the namespace may take {0} MiB (--rollback-storage)")]
+    #[error("the records of the namespace would exceed {0} MiB (--rollback-storage)")]
     Full(u64),
 }
 
@@ -241,7 +241,7 @@ impl Store {
         }
     }
 
-    /// Keeps nothing of an object any more.
+    /// Deletes the record of an object.
     ///
     /// # Errors
     /// When the API server refuses.

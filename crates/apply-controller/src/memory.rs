@@ -127,7 +127,7 @@ pub struct Entry {
     pub wait: Option<Wait>,
     /// What is kept of the last revision that was healthy, once that is known.
     pub record: Option<Record>,
-    /// Digest of the objects that could not be kept. It is told of once.
+    /// Digest of the objects that could not be kept, which was reported.
     pub unkept: Option<String>,
     /// The inputs that are not healthy, and since when.
     pub unhealthy_since: Option<(Inputs, Timestamp)>,

@@ -50,7 +50,7 @@ pub(crate) struct Release {
 
 #[derive(Debug, Args)]
 struct Object {
-    /// imagepolicy/NAME or pipeline/NAME; what is released may be kustomization/NAME, too
+    /// imagepolicy/NAME or pipeline/NAME; `release` also accepts kustomization/NAME
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 

@@ -59,8 +59,8 @@ pub struct PreviewSpec {
     pub clusters: Vec<PreviewCluster>,
 
     /// Checks of the repository's files after the merge, without a cluster, as `windlass check` makes them: builds, schemas, APIs that are
-    /// no longer served, objects that are applied twice, and rules. What the branch has already is not reported. Errors fail the commit
-    /// status.
+    /// no longer served, objects that are applied twice, and rules. Findings that the branch already has are not reported. Errors fail
+    /// the commit status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<PreviewChecks>,
 
@@ -125,17 +125,17 @@ pub struct PreviewChecks {
     #[schemars(regex(pattern = r"^1\.[0-9]{1,3}$"))]
     pub kubernetes_version: Option<String>,
 
-    /// A ConfigMap in the same namespace. Each entry is a rule: a CEL expression over `object` that is true for what is accepted. It is
-    /// read as the account.
+    /// A ConfigMap in the same namespace, read as the account in serviceAccountName. Each entry is a rule: a CEL expression over
+    /// `object` that is true for accepted objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_ref: Option<LocalObjectReference>,
 
-    /// True to show findings beside the lines of the pull request as well, as a check run. GitHub only; the GitHub App needs the
+    /// True to also show findings beside the lines of the pull request, as a check run. GitHub only; the GitHub App needs the
     /// permission `checks: write`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub annotations: bool,
 
-    /// True if warnings fail the commit status as well.
+    /// True to fail the commit status on warnings, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }

@@ -216,7 +216,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Tells that there will be no way back to a revision, and why.
+    /// Reports that a revision cannot be kept, and why.
     pub fn cannot_be_kept(&self, plan: &Plan, why: &str) {
         let message = format!(
             "revision {} cannot be kept, and a later one that is not healthy cannot be rolled back to it: {why}",
@@ -226,7 +226,7 @@ impl<'a> Recorder<'a> {
         self.event(Some(plan), Severity::Error, NOT_KEPT, &message);
     }
 
-    /// Tells that the last revision that was healthy is about to be applied, and which objects stay as they are.
+    /// Reports that the last healthy revision is about to be applied, and which objects stay as they are.
     pub fn goes_back(&self, plan: &Plan, stays: &BTreeSet<ObjectId>) {
         let names: Vec<_> = stays.iter().map(ToString::to_string).collect();
         let mut message = format!(

@@ -31,17 +31,17 @@ const AFTER: &str = "windlass.dev/rollback-after";
 /// Characters of what was not healthy that are kept.
 const MAX_WHY: usize = 600;
 
-/// Returns whether an object asks for it.
+/// Returns whether an object asks to be rolled back.
 pub fn is_wanted(object: &Kustomization) -> bool {
     annotation(object, ROLLBACK) == Some(LAST_KNOWN_GOOD)
 }
 
-/// What wakes an object: its annotations are no part of the spec.
+/// Returns the annotations that wake an object when they change, as they are not part of its spec.
 pub fn wishes(object: &Kustomization) -> [Option<String>; 3] {
     [ROLLBACK, AFTER, RELEASED].map(|key| annotation(object, key).map(str::to_owned))
 }
 
-/// What is wrong with the annotations.
+/// Returns the error in the annotations, if there is one.
 pub(super) fn mistake(object: &Kustomization) -> Option<String> {
     let asked = annotation(object, ROLLBACK)?;
     if asked != LAST_KNOWN_GOOD {
@@ -68,7 +68,7 @@ fn after(object: &Kustomization) -> Result<Duration, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Says what is to be applied: what the source has or, while that is held, the last revision that was healthy.
+/// Returns what to apply: the source's revision or, while that is held, the last revision that was healthy.
 pub(super) fn content(observed: &Observed, inputs: &Inputs) -> Content {
     let object = &observed.object;
     let Record {
@@ -93,7 +93,7 @@ pub(super) fn content(observed: &Observed, inputs: &Inputs) -> Content {
     }
 }
 
-/// Reads what is kept of an object, if that is not known. Keeps nothing of one that does not ask for it any more.
+/// Reads the record of an object, unless it is known. Deletes the record of an object that no longer asks for one.
 pub(super) async fn load(
     context: &Context,
     observed: &mut Observed,
@@ -121,7 +121,7 @@ pub(super) async fn load(
     Ok(())
 }
 
-/// Keeps nothing of an object that goes.
+/// Deletes the record of an object that is being deleted.
 pub(super) async fn forget(pass: &Pass<'_>) -> Result<(), Error> {
     let uid = pass.object().uid().unwrap_or_default();
     match is_wanted(pass.object()) {
@@ -135,7 +135,7 @@ pub(super) fn may_be_kept(object: &Kustomization) -> bool {
     is_wanted(object) && (object.spec.wait || !object.spec.health_checks.is_empty())
 }
 
-/// Keeps what is healthy, before it is reported.
+/// Keeps a healthy revision, before it is reported.
 pub(super) async fn keep(pass: &Pass<'_>, run: &Run, health: Health) -> Result<(), Error> {
     pass.remembered(|entry| entry.unhealthy_since = None);
     let (true, Some(packed)) = (matches!(health, Health::Passed(_)), &run.packed) else {
@@ -157,13 +157,13 @@ pub(super) async fn keep(pass: &Pass<'_>, run: &Run, health: Health) -> Result<(
     Ok(())
 }
 
-/// Tells once that objects could not be kept.
+/// Reports once that objects could not be kept.
 pub(super) fn is_not_kept(pass: &Pass<'_>, plan: &Plan, checksum: &str, why: &str) {
     pass.remembered(|entry| entry.unkept = Some(checksum.to_owned()));
     pass.recorder.cannot_be_kept(plan, why);
 }
 
-/// A run of what the source has begins: whatever was held is not any more.
+/// Ends a hold, as a run of the source's revision begins.
 pub(super) async fn let_go(pass: &Pass<'_>) -> Result<(), Error> {
     let held = pass.remembered(|entry| entry.record.as_ref().is_some_and(|record| record.held.is_some()));
     if !held {

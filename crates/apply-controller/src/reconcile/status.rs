@@ -109,13 +109,16 @@ impl RolledBack {
     /// Message of Ready.
     pub fn message(&self) -> String {
         let since = self.since.map(whole_seconds);
-        let since = since.map_or_else(String::new, |since| format!(" since {since}"));
+        let held = since.map_or_else(
+            || "is held".to_owned(),
+            |since| format!("has been held since {since}"),
+        );
         let stays = match self.stays.as_slice() {
             [] => String::new(),
             stays => format!(" These objects stayed as they were: {}.", named(stays)),
         };
         format!(
-            "revision {} is held{since}: {}. Revision {}, the last that was healthy, is applied instead, until there is a newer \
+            "revision {} {held}: {}. Revision {}, the last that was healthy, is applied instead, until there is a newer \
              one or this one is released ({}).{stays}",
             self.held, self.why, self.revision, self.release
         )
@@ -606,7 +609,7 @@ mod tests {
         );
         assert_eq!(
             status.conditions[0].message,
-            "revision r2 is held since 1970-01-01T00:00:00Z: web is not there. Revision r1, the last that was healthy, is applied \
+            "revision r2 has been held since 1970-01-01T00:00:00Z: web is not there. Revision r1, the last that was healthy, is applied \
              instead, until there is a newer one or this one is released (windlass release kustomization/app -n ns). These objects \
              stayed as they were: Job/ns/once."
         );
