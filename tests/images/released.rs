@@ -42,7 +42,7 @@ async fn release(scene: &Scene, digest: &str) -> Result<()> {
 async fn report(scene: &Scene, shop: &Shop, name: &str, repository: &str, source: Value) -> Result<()> {
     let object = |api: &str, kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": api, "kind": kind, "spec": spec,
-            "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: "true"}}})
+            "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: scene.namespace}}})
     };
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"token": shop.bot.token},
         "metadata": {"name": "status", "namespace": scene.namespace}});
@@ -60,14 +60,14 @@ async fn report(scene: &Scene, shop: &Shop, name: &str, repository: &str, source
     Ok(())
 }
 
-/// Waits until a commit has a status, and returns it with its description.
+/// Waits until a commit has a status that is final, and returns it with its description.
 async fn status(shop: &Shop, repository: &str, commit: &str) -> Result<(String, String)> {
     let path = format!("repos/{repository}/commits/{commit}/status");
     let found = async {
         loop {
             let status = shop.gitea.call(reqwest::Method::GET, &path, None).await?;
             let state = status["state"].as_str().unwrap_or_default();
-            if !state.is_empty() && status["total_count"].as_u64() != Some(0) {
+            if !["", "pending"].contains(&state) && status["total_count"].as_u64() != Some(0) {
                 let description = status["statuses"][0]["description"].as_str();
                 let description = description.unwrap_or_default().to_owned();
                 return Ok::<_, anyhow::Error>((state.to_owned(), description));
@@ -148,8 +148,8 @@ fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
         delivered(&scene, &after).await?;
         let file = shop.gitea.file(&shop.repository, BASE, "app/map.yaml").await?;
         assert_eq!(file, manifest(&scene, &after));
-        let (state, _) = status(&shop, &shop.repository, &commit).await?;
-        ensure!(state == "success", "{state} at {commit}");
+        let (state, description) = status(&shop, &shop.repository, &commit).await?;
+        ensure!(state == "success", "{state} at {commit}: {description}");
         // The commit that the image was built from learns of it, too.
         let (state, description) = status(&shop, &source, &new).await?;
         ensure!(

@@ -16,7 +16,8 @@ use crate::world::{PATIENCE, Scene, play};
 
 pub const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1";
 const TOKEN: &str = "the-token-of-the-receivers";
-/// Objects with this label belong to the controllers of this story: other stories count what is fetched.
+/// Objects with this label belong to the controllers of the story whose namespace it names: other stories count what is fetched,
+/// and two source-controllers at one object serve different artifacts.
 pub const WHOLE: &str = "images.example.com/whole";
 
 /// A ConfigMap with the image in it: what matters here is that it arrives.
@@ -34,7 +35,7 @@ pub async fn receiver(scene: &Scene, name: &str, kind: &str, object: &str) -> Re
     let receiver = json!({
         "apiVersion": NOTIFICATION,
         "kind": "Receiver",
-        "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: "true"}},
+        "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: scene.namespace}},
         "spec": {
             "type": "generic",
             "secretRef": {"name": "hooks"},
@@ -91,7 +92,7 @@ impl Cluster {
     pub async fn start(scene: &Scene, shop: &Shop) -> Result<Self> {
         let kubeconfig = scene.world.control_plane.kubeconfig_path();
         let own = || ControllerOptions {
-            flags: vec![format!("--watch-label-selector={WHOLE}=true")],
+            flags: vec![format!("--watch-label-selector={WHOLE}={}", scene.namespace)],
             ..ControllerOptions::default()
         };
         let source = Controller::start_source(kubeconfig, own()).await?;
@@ -103,7 +104,7 @@ impl Cluster {
         let kustomization =
             objects::kustomization(&scene.namespace, "app", ("GitRepository", "app"), "./app");
         for mut object in [git, kustomization] {
-            object["metadata"]["labels"] = json!({WHOLE: "true"});
+            object["metadata"]["labels"] = json!({WHOLE: scene.namespace});
             objects::apply(&scene.client, &object).await?;
         }
         let secret: Value = json!({

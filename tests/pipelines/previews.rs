@@ -2,6 +2,8 @@
 
 mod scene;
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -12,6 +14,8 @@ use testkit::{ControlPlane, Options, Registry, install_all_crds, wait_for};
 use crate::world::{HELM, PATIENCE, play, release};
 use scene::{File, Team, config_map, happened, promised};
 
+/// Time for all that follows from a merge.
+const SETTLED: Duration = Duration::from_secs(30);
 const WEB: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -145,7 +149,7 @@ fn what_is_promised_is_what_happens() {
             ("replicas", vec![("web/web.yaml", Some(&bigger))]),
             ("nothing that an object sees", vec![("README.md", Some("hello"))]),
         ];
-        let mut folders = vec!["web", "shop", "calm"];
+        let mut folders = vec!["web", "shop", "calm", "aware"];
         for (at, (what, files)) in recorded.iter().enumerate() {
             let branch = format!("change-{at}");
             let head = team.push((&branch, "main"), files).await?;
@@ -161,8 +165,16 @@ fn what_is_promised_is_what_happens() {
             for folder in &folders {
                 team.applied(folder).await?;
             }
-            let happened = happened(&before, &team.objects().await?);
+            // One of them takes variables of another, and applies once more when these have changed.
             let promised = promised(&comment);
+            let began = Instant::now();
+            let happened = loop {
+                let happened = happened(&before, &team.objects().await?);
+                if promised == happened || began.elapsed() > SETTLED {
+                    break happened;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            };
             ensure!(
                 promised == happened,
                 "{what}: promised {promised:#?}\nhappened {happened:#?}\n{comment}"

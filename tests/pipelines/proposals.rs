@@ -6,10 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::DynamicObject;
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::controller::ControllerOptions;
+use testkit::Gitea;
 use testkit::gitea::User;
 use testkit::objects::{apply, field};
-use testkit::{Controller, Gitea};
 use tokio::sync::OnceCell;
 
 use crate::world::{DELIVERY, KUSTOMIZE, PATIENCE, Scene, app, files_of, play, release_of, waits};
@@ -414,8 +413,6 @@ fn an_environment_goes_back_and_forth_by_pull_requests() {
             ("production", app(&production, team, "v1")),
         ];
         let forge = Forge::open(&scene, &files, json!({})).await?;
-        let kubeconfig = scene.world.control_plane.kubeconfig_path();
-        let _notifying = Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
         forge.report(&scene).await?;
         let environments = json!([
             {"name": "dev", "targets": [{"namespace": dev}]},

@@ -2,10 +2,9 @@
 
 use anyhow::ensure;
 use serde_json::json;
-use testkit::controller::ControllerOptions;
+use testkit::MessageSink;
 use testkit::git::Change;
 use testkit::objects::{apply, field};
-use testkit::{Controller, MessageSink};
 
 use crate::world::{KUSTOMIZE, app, play, release_of, waits};
 
@@ -17,8 +16,6 @@ fn an_environment_goes_back_by_command_and_forward_again() {
         let [dev, production] = scene.targets(["dev", "production"]).await?;
         let team = &scene.namespace;
         // An Alert that knows the kind.
-        let kubeconfig = scene.world.control_plane.kubeconfig_path();
-        let _notifying = Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
         let sink = MessageSink::start().await?;
         let notification = "notification.toolkit.fluxcd.io/v1beta3";
         let metadata = json!({"name": "told", "namespace": team});

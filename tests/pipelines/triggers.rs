@@ -4,8 +4,6 @@ use anyhow::{Context as _, ensure};
 use aws_lc_rs::hmac;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use testkit::Controller;
-use testkit::controller::ControllerOptions;
 use testkit::objects::{apply, field, text};
 
 use crate::world::{app, play, release_of};
@@ -41,8 +39,6 @@ fn a_pipeline_lists_its_webhooks_and_a_signed_call_wakes_it() {
         let settled = scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
         ensure!(triggers(&settled).is_empty(), "{:?}", triggers(&settled));
 
-        let kubeconfig = scene.world.control_plane.kubeconfig_path();
-        let hooks = Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
         let token = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": team},
             "stringData": {"token": "s3cret"},
@@ -88,7 +84,7 @@ fn a_pipeline_lists_its_webhooks_and_a_signed_call_wakes_it() {
 
         let http = reqwest::Client::builder().no_proxy().build()?;
         let call = |signed: String| {
-            let request = http.post(format!("{}{path}", hooks.receiver_url()));
+            let request = http.post(format!("{}{path}", scene.world.notifying.receiver_url()));
             request.header("X-Signature", signed).body("{}").send()
         };
         let refused = call(signature("guessed", "{}")).await?;

@@ -31,6 +31,8 @@ pub struct World {
     pub git: GitServer,
     pub charts: HelmRepository,
     pub pipelines: Controller,
+    /// The only one: one that a story ended could leave the forge with a status that is not the last.
+    pub notifying: Controller,
     _others: [Controller; 3],
 }
 
@@ -58,6 +60,7 @@ impl World {
             git: GitServer::start().await?,
             charts: HelmRepository::start().await?,
             pipelines: Controller::start_pipeline(kubeconfig, others).await?,
+            notifying: Controller::start_notification(kubeconfig, ControllerOptions::default()).await?,
             _others: [source, apply, helm],
         })
     }

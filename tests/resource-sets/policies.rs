@@ -131,21 +131,28 @@ impl Team {
         Ok(())
     }
 
-    /// The state and the description of the policy's commit status.
-    async fn status(&self, commit: &str) -> Result<(String, String)> {
-        self.status_of("environment", commit).await
-    }
-
-    async fn status_of(&self, what: &str, commit: &str) -> Result<(String, String)> {
-        let found = self
-            .call(Method::GET, &format!("commits/{commit}/status"), json!({}))
-            .await?;
+    /// Waits until a commit status of the policy has this state, and a description that begins so. It is written after the
+    /// comment.
+    async fn until_status(&self, what: &str, commit: &str, state: &str, beginning: &str) -> Result<()> {
         let name = format!("windlass/{what}/{}/environments", self.scene.namespace);
-        let all = found["statuses"].as_array().cloned().unwrap_or_default();
-        let own = all.iter().find(|status| status["context"] == *name);
-        let own = own.with_context(|| format!("it has no status: {all:?}"))?;
-        let text = |key: &str| own[key].as_str().unwrap_or_default().to_owned();
-        Ok((text("status"), text("description")))
+        let is_so = |status: &&Value| {
+            let text = |key: &str| status[key].as_str().unwrap_or_default();
+            status["context"] == *name
+                && text("status") == state
+                && text("description").starts_with(beginning)
+        };
+        let began = Instant::now();
+        loop {
+            let found = self
+                .call(Method::GET, &format!("commits/{commit}/status"), json!({}))
+                .await?;
+            let all = found["statuses"].as_array().cloned().unwrap_or_default();
+            if all.iter().any(|status| is_so(&status)) {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < PATIENCE, "no {state} of {name} in {all:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     async fn close(&self, number: u64) -> Result<()> {
@@ -216,7 +223,8 @@ fn a_pull_request_says_where_its_environment_is_and_how_healthy() {
             ),
             "{text}"
         );
-        ensure!(team.status(&commit).await? == ("pending".to_owned(), "being made".to_owned()));
+        team.until_status("environment", &commit, "pending", "being made")
+            .await?;
 
         // Its source has the commit. Its Kustomization is Ready, with the commit before.
         let name = format!("pr-{number}");
@@ -260,7 +268,7 @@ fn a_pull_request_says_where_its_environment_is_and_how_healthy() {
             ),
             "{text}"
         );
-        ensure!(team.status(&commit).await?.0 == "success");
+        team.until_status("environment", &commit, "success", "").await?;
 
         // A push begins anew, and fails.
         let pushed = team.push("feat/one", "x").await?;
@@ -270,7 +278,7 @@ fn a_pull_request_says_where_its_environment_is_and_how_healthy() {
             })
             .await?;
         ensure!(again["state"] == "Pending", "{again}");
-        ensure!(team.status(&pushed).await?.0 == "pending");
+        team.until_status("environment", &pushed, "pending", "").await?;
         scene.report(source, ready("")).await?;
         let mut stalled = ready("main@sha1:0000");
         stalled["conditions"][0]["status"] = "False".into();
@@ -293,7 +301,8 @@ fn a_pull_request_says_where_its_environment_is_and_how_healthy() {
             text.starts_with("### Environment: failed\n") && !text.contains("hunter2"),
             "{text}"
         );
-        ensure!(team.status(&pushed).await? == ("failure".to_owned(), "failed".to_owned()));
+        team.until_status("environment", &pushed, "failure", "failed")
+            .await?;
 
         // With pull requests of the repository itself only, it is for its readers, too.
         let ours = json!({"metadata": {"annotations": {"windlass.dev/pull-requests-from-forks": "ignore"}}});
@@ -516,13 +525,11 @@ fn an_environment_is_tested_once_and_goes() {
                 .await?
                 .ends_with("Its test failed. The status of the EnvironmentPolicy says why.\n")
         );
-        ensure!(
-            team.status_of("environment-test", &commit).await? == ("success".to_owned(), "passed".to_owned())
-        );
-        ensure!(
-            team.status_of("environment-test", &worse).await? == ("failure".to_owned(), "failed".to_owned())
-        );
-        ensure!(team.status(&commit).await?.0 == "success");
+        team.until_status("environment-test", &commit, "success", "passed")
+            .await?;
+        team.until_status("environment-test", &worse, "failure", "failed")
+            .await?;
+        team.until_status("environment", &commit, "success", "").await?;
 
         // Once for each commit.
         let pushed = team.push("feat/good", "x").await?;

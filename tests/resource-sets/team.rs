@@ -58,8 +58,9 @@ impl Team {
         let answer = self.call(Method::POST, "contents", file).await?;
         let commit = answer["commit"]["sha"].as_str().context("no commit")?.to_owned();
         let body = json!({"head": branch, "base": "main", "title": title, "labels": [self.label]});
-        let opened = self.call(Method::POST, "pulls", body).await?;
-        Ok((opened["number"].as_u64().context("it has no number")?, commit))
+        let repository = format!("{}/shop", self.bot.name);
+        let opened = self.gitea.open_pull_request(&self.bot, &repository, &body).await?;
+        Ok((opened, commit))
     }
 
     pub async fn provider(&self, name: &str, kind: &str, more: Value) -> Result<()> {

@@ -34,7 +34,7 @@ pub struct Gitea {
     process: Process,
 }
 
-/// Times that a repository is asked for.
+/// Times that something is asked for which fails now and then, as its database is locked.
 const TRIES: usize = 5;
 
 /// A user of a Gitea.
@@ -94,7 +94,7 @@ impl Gitea {
             let added = tokio::task::spawn_blocking(move || add_user(&program, &directory, &user, false));
             match added.await? {
                 Ok(token) => break token,
-                // The command waits for no one else who holds the database.
+                // The server held the database for longer than the command waits.
                 Err(error) if attempt < TRIES && error.to_string().contains("database is locked") => {
                     attempt += 1;
                     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -111,15 +111,19 @@ impl Gitea {
     /// Adds a repository with a branch `main` that holds these files (path, contents).
     pub async fn add_repository(&self, owner: &User, name: &str, files: &[(&str, &str)]) -> Result<()> {
         let body = json!({"name": name, "auto_init": true, "default_branch": "main"});
-        // With many at once its database is locked now and then, which it answers as a failure of its own.
+        // With many at once its database is locked now and then, which it answers as a failure of its own; half of the repository
+        // may be there then.
         for attempt in 1.. {
             let made = self
                 .call_as(owner, Method::POST, "user/repos", Some(body.clone()))
                 .await;
             match made {
                 Ok(_) => break,
-                Err(error) if attempt < TRIES && error.to_string().contains(" answered 500 ") => {
+                Err(error) if attempt < TRIES && is_passing(&error, attempt) => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
+                    let half = format!("repos/{}/{name}", owner.name);
+                    // Where nothing is, nothing is deleted.
+                    self.call_as(owner, Method::DELETE, &half, None).await.ok();
                 }
                 Err(error) => return Err(error),
             }
@@ -155,6 +159,30 @@ impl Gitea {
         let answer = self.call_as(user, Method::POST, &at, Some(body)).await?;
         let commit = answer["commit"]["sha"].as_str();
         commit.map(str::to_owned).context("Gitea names no commit")
+    }
+
+    /// Opens a pull request as this user, by the body of the API's request; returns its number.
+    pub async fn open_pull_request(&self, user: &User, repository: &str, body: &Value) -> Result<u64> {
+        let at = format!("repos/{repository}/pulls");
+        let mut attempt = 1;
+        let opened = loop {
+            let answer = self.call_as(user, Method::POST, &at, Some(body.clone())).await;
+            match answer {
+                Ok(opened) => break opened,
+                // An attempt before this one opened it and failed afterwards.
+                Err(error) if attempt > 1 && error.to_string().contains(" answered 409 ") => {
+                    let (base, head) = (body["base"].as_str(), body["head"].as_str());
+                    let found = format!("{at}/{}/{}", base.unwrap_or_default(), head.unwrap_or_default());
+                    break self.call_as(user, Method::GET, &found, None).await?;
+                }
+                Err(error) if attempt < TRIES && is_passing(&error, attempt) => {
+                    attempt += 1;
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        opened["number"].as_u64().context("the pull request has no number")
     }
 
     /// The contents of a file.
@@ -194,6 +222,10 @@ impl Gitea {
             .with_context(|| format!("failed to ask {url}"))?;
         let status = answer.status();
         let text = answer.text().await?;
+        if status.is_server_error() {
+            let log = self.process.log_tail(5);
+            bail!("{method} {path} answered {status}: {text}; its log ends with:\n{log}");
+        }
         if !status.is_success() {
             bail!("{method} {path} answered {status}: {text}");
         }
@@ -220,6 +252,12 @@ impl Gitea {
     }
 }
 
+/// Returns whether another attempt may succeed: after the first, what is there is our own.
+fn is_passing(error: &anyhow::Error, attempt: usize) -> bool {
+    let said = error.to_string();
+    said.contains(" answered 500 ") || (attempt > 1 && said.contains(" answered 409 "))
+}
+
 fn settings(directory: &Path, files: &Path, address: &str) -> String {
     let (host, port) = address.split_once(':').unwrap_or((address, "3000"));
     let (directory, files) = (directory.display(), files.display());
@@ -238,6 +276,7 @@ OFFLINE_MODE = true
 DB_TYPE = sqlite3
 PATH = {directory}/gitea.db
 SQLITE_JOURNAL_MODE = WAL
+SQLITE_TIMEOUT = 20000
 [security]
 INSTALL_LOCK = true
 SECRET_KEY = a-key-for-tests
@@ -309,10 +348,28 @@ fn add_user(program: &Path, directory: &Path, name: &str, is_admin: bool) -> Res
     if is_admin {
         arguments.push("--admin");
     }
-    let said = gitea(program, directory, &arguments)?;
-    let token = said
+    let printed = match gitea(program, directory, &arguments) {
+        // An attempt before this one added the user and failed at the token.
+        Err(error) if error.to_string().contains("user already exists") => {
+            let token = [
+                "admin",
+                "user",
+                "generate-access-token",
+                "--username",
+                name,
+                "--token-name",
+                "second-attempt",
+                "--scopes",
+                "all",
+            ];
+            gitea(program, directory, &token)?
+        }
+        printed => printed?,
+    };
+    // One command prints dots behind it, the other a colon.
+    let token = printed
         .lines()
-        .find_map(|line| line.split_once("successfully created... "));
-    let (_, token) = token.with_context(|| format!("gitea printed no token: {said}"))?;
-    Ok(token.trim().to_owned())
+        .find_map(|line| line.strip_prefix("Access token was successfully created"));
+    let token = token.with_context(|| format!("gitea printed no token: {printed}"))?;
+    Ok(token.trim_start_matches(['.', ':', ' ']).trim().to_owned())
 }

@@ -265,13 +265,8 @@ impl Team {
     /// Opens a pull request, and returns its number.
     pub async fn open(&self, user: &User, head: &str) -> Result<u64> {
         let body = json!({"head": head, "base": "main", "title": head});
-        let at = format!("repos/{}/pulls", self.forge.repository);
-        let opened = self
-            .forge
-            .gitea
-            .call_as(user, Method::POST, &at, Some(body))
-            .await?;
-        opened["number"].as_u64().context("it has no number")
+        let Forge { gitea, repository, .. } = &self.forge;
+        gitea.open_pull_request(user, repository, &body).await
     }
 
     pub async fn edit(&self, number: u64, body: Value) -> Result<()> {
