@@ -1,4 +1,4 @@
-//! How a change goes into Git: when, on which branch, by which pull request. Pure: no clock, no I/O.
+//! How a change goes into Git: on which branch, by which pull request. Pure: no clock, no I/O.
 //!
 //! In: a ChangePolicy, the change that is wanted, and what a branch and its pull requests are like. Out: what to do, and
 //! why nothing is done. Git and the forge are the only memory: a commit and a pull request carry [`mark`]s that say which
@@ -6,4 +6,3 @@
 
 pub mod mark;
 pub mod plan;
-pub mod window;

@@ -245,7 +245,11 @@ impl<K: Resource<DynamicType = ()>> App<K> {
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c });
         let message: String = plain.take(MAX_MESSAGE).collect();
-        let waits = [reasons::DEPENDENCY_NOT_READY, reasons::PROGRESSING];
+        let waits = [
+            reasons::DEPENDENCY_NOT_READY,
+            reasons::FROZEN,
+            reasons::PROGRESSING,
+        ];
         match ready.status.as_str() {
             "True" => Health::Ready,
             "False" if !waits.contains(&ready.reason.as_str()) => Health::Failed(message),

@@ -8,7 +8,7 @@ use api::delivery::{
     PullRequestStatus, Window,
 };
 use api::meta::{condition_types, reasons};
-use change_policy::window;
+use change_window::window;
 use controller_kit::conditions::{self, Fact};
 use controller_kit::events::Severity;
 use controller_kit::queue::{Outcome, Queue};
@@ -151,6 +151,11 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
 async fn follow(object: Arc<ChangeRequest>, context: &Context) -> Result<Outcome, Unrecorded> {
     let status = object.status.clone().unwrap_or_default();
     if let Some(finished) = &status.finished_at {
+        let next = begun(&*object);
+        if next != status {
+            // Who asks waits for the answer, although there is nothing more to do.
+            context.requests.writer.write(Arc::clone(&object), &next).await?;
+        }
         return Ok(keep(&object, finished.0, context).await);
     }
     let (stood, now) = (stand(&object, context).await, Timestamp::now());

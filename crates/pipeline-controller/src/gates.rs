@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use api::delivery::{Gate, GateObject, Pipeline, PipelineSpec, PipelineStatus, Release};
 use cel_expression::Expression;
-use change_policy::window;
+use change_window::window;
 use controller_kit::check_name;
 use controller_kit::impersonation::{Account, as_account};
 use jiff::Timestamp;

@@ -257,8 +257,8 @@ fn target_status(
     let mut change = before.change.clone();
     let mut is_bad = has_failed && release == before.newest && entered_lately(before, environment, now);
     if let Some(made) = &change {
-        // Who goes back before the newer one has arrived has what was asked for, and Git has the newer one.
-        let may_still_leave = made.asked.is_some() && is_proposed(made);
+        // Who goes back before the newer one has arrived has what was asked for, and Git has the newer one until that is written.
+        let may_still_leave = made.asked.is_some() && made.commit.is_none();
         let has_arrived = release == Some(made.release) && !may_still_leave;
         // A pull request waits for people.
         let is_late = !is_proposed(made)

@@ -7,7 +7,7 @@ use api::delivery::{
     Environment, EnvironmentStatus, OnFailure, PipelineSpec, PipelineStatus, Release, TargetChange,
     TargetStatus,
 };
-use change_policy::window::{self, Gate};
+use change_window::window::{self, Gate};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

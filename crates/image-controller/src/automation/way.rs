@@ -2,7 +2,7 @@
 
 use api::delivery::{CHANGE_POLICY, ChangeKind, ChangePolicy, PullRequestSpec};
 use api::image::ImageUpdateAutomation;
-use change_policy::window::{self, Gate};
+use change_window::window::{self, Gate};
 use jiff::Timestamp;
 use remote_access::error::ReadError;
 

@@ -280,6 +280,31 @@ fn what_was_begun_and_not_finished_is_done_again() {
 }
 
 #[test]
+fn going_back_before_the_newer_one_has_arrived_is_not_done_before_git_says_so() {
+    let mut scene = Scene::deployed(&json!({}));
+    let now = crate::observe::time(scene.now);
+    let change = |release, commit: Option<&str>, asked| api::delivery::TargetChange {
+        release,
+        commit: commit.map(str::to_owned),
+        pull_request: None,
+        at: Some(now.clone()),
+        asked,
+    };
+    begin(&mut scene.status, 1, 0, change(2, Some("c"), None));
+    scene.look();
+    // The target has 1 still, and Git has 2: the process was killed before it wrote 1 again.
+    begin(&mut scene.status, 1, 0, change(1, None, Some(now.clone())));
+    scene.look();
+    assert_eq!(scene.says().0[0], "eu: 1");
+    begin(&mut scene.status, 1, 0, change(1, Some("d"), Some(now.clone())));
+    scene.look();
+    assert_eq!(
+        scene.status.environments[1].targets[0].change, None,
+        "it is there"
+    );
+}
+
+#[test]
 fn a_pull_request_waits_for_people_and_becomes_one_for_a_newer_release() {
     let mut scene = Scene::deployed(&json!({"rollout": {"maxConcurrent": 1, "timeout": "5m"}}));
     let propose = |scene: &mut Scene, release: u64| {

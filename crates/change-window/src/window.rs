@@ -5,6 +5,9 @@ use jiff::civil::{Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
+/// Windows that follow each other without a gap.
+const MAX_IN_A_ROW: usize = 30;
+
 /// A window that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -44,6 +47,27 @@ pub fn gate(windows: &[Window], now: Timestamp) -> Result<Gate, Error> {
         }
     }
     Ok(next.map_or(Gate::Open, Gate::Opens))
+}
+
+/// Returns when windows that are open now close, taken together. None if they never do, or are closed.
+///
+/// # Errors
+/// When a window cannot be understood.
+pub fn closes(windows: &[Window], now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    let hours: Vec<_> = windows.iter().map(Hours::new).collect::<Result<_, _>>()?;
+    let mut close = now;
+    // What is open for longer than this is always open.
+    for _ in 0..MAX_IN_A_ROW {
+        let ends = hours.iter().flat_map(|hours| {
+            let days = (-1..=0).filter_map(move |day| hours.on(close, day));
+            days.filter_map(move |(begin, end)| (begin <= close && close < end).then_some(end))
+        });
+        match ends.max() {
+            Some(end) => close = end,
+            None => return Ok((close > now).then_some(close)),
+        }
+    }
+    Ok(None)
 }
 
 struct Hours<'a> {
@@ -165,6 +189,24 @@ mod tests {
         let window = [window(&[], "02:15", "02:45", "Europe/Berlin")];
         assert_eq!(at(&window, "2026-03-29T00:00:00Z"), "2026-03-29T01:15:00Z");
         assert_eq!(at(&window, "2026-03-29T01:20:00Z"), "open");
+    }
+
+    #[test]
+    fn windows_that_touch_close_together() {
+        let until = |windows: &[Window], now: &str| {
+            let closes = closes(windows, now.parse().unwrap()).unwrap();
+            closes.map(|time| time.to_string()).unwrap_or_default()
+        };
+        let saturday = window(&[Day::Sat], "08:00", "00:00", "UTC");
+        let sunday = window(&[Day::Sun], "00:00", "12:00", "UTC");
+        let both = [saturday.clone(), sunday];
+        assert_eq!(until(&both, "2026-11-28T09:00:00Z"), "2026-11-29T12:00:00Z");
+        assert_eq!(until(&[saturday], "2026-11-28T09:00:00Z"), "2026-11-29T00:00:00Z");
+        assert_eq!(until(&both, "2026-11-30T09:00:00Z"), "");
+        let always = [window(&[], "00:00", "00:00", "UTC")];
+        assert_eq!(until(&always, "2026-11-28T09:00:00Z"), "");
+        let night = [window(&[Day::Sat], "22:00", "04:00", "UTC")];
+        assert_eq!(until(&night, "2026-11-29T01:00:00Z"), "2026-11-29T04:00:00Z");
     }
 
     #[test]
