@@ -16,7 +16,7 @@ async fn person(cluster: &Cluster, name: &str) -> Api<Pipeline> {
     Api::namespaced(client_of(cluster, name).await, TEAM)
 }
 
-async fn client_of(cluster: &Cluster, name: &str) -> Client {
+pub async fn client_of(cluster: &Cluster, name: &str) -> Client {
     let path = cluster.control_plane.kubeconfig_path();
     let mut kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
     for user in &mut kubeconfig.auth_infos {

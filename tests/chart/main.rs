@@ -14,6 +14,7 @@ mod cluster;
 mod command;
 mod containers;
 mod decisions;
+mod freezes;
 mod from_flux;
 mod images;
 mod install;

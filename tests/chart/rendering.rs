@@ -88,6 +88,7 @@ const VALUES: [&[&str]; 11] = [
         "podDisruptionBudget.create=false",
         "flowControl.create=true",
         "flowControl.shares=10",
+        "freezes.admissionPolicy=false",
         "rbac.aggregate=false",
     ],
 ];

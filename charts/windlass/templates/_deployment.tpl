@@ -92,6 +92,12 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: metadata.namespace
+            {{- if eq .key "notification" }}
+            - name: POD_IP
+              valueFrom:
+                fieldRef:
+                  fieldPath: status.podIP
+            {{- end }}
             {{- with .settings.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}

@@ -25,6 +25,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ printf "%s-%s-%s" .root.Release.Namespace .root.Release.Name .name | trunc 253 | trimSuffix "-" }}
 {{- end }}
 
+{{/* Whether the API server guards exceptions from Freezes; without that they do not count. */}}
+{{- define "windlass.guardsExceptions" -}}
+{{- if and .Values.freezes.admissionPolicy .Values.rbac.create .Values.watch.allNamespaces }}true{{ end }}
+{{- end }}
+
 {{/* The image of a controller. */}}
 {{- define "windlass.image" -}}
 {{- $image := .root.Values.image -}}

@@ -40,6 +40,10 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch]
+# When nothing new is delivered.
+- apiGroups: [delivery.windlass.dev]
+  resources: [freezes]
+  verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [impersonate]
@@ -54,6 +58,10 @@
   verbs: [get, list, watch, update, patch]
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
+  verbs: [get, list, watch]
+# When nothing new is delivered.
+- apiGroups: [delivery.windlass.dev]
+  resources: [freezes]
   verbs: [get, list, watch]
 # A HelmRelease with spec.chart has a HelmChart of its own.
 - apiGroups: [source.toolkit.fluxcd.io]
@@ -248,7 +256,7 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies, changerequests, environmentpolicies, pipelines, previews]
+delivery.windlass.dev: [changepolicies, changerequests, environmentpolicies, freezes, pipelines, previews]
 {{- if .Values.resourceSets.enabled }}
 fluxcd.controlplane.io: [resourcesetinputproviders, resourcesets]
 {{- end }}

@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         delivery::ChangePolicy::crd(),
         delivery::ChangeRequest::crd(),
         delivery::EnvironmentPolicy::crd(),
+        delivery::Freeze::crd(),
         delivery::Pipeline::crd(),
         delivery::Preview::crd(),
         helm::HelmRelease::crd(),

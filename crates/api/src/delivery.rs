@@ -3,6 +3,7 @@
 mod change_policy;
 mod change_request;
 mod environment_policy;
+mod freeze;
 mod pipeline;
 mod preview;
 
@@ -19,6 +20,7 @@ pub use environment_policy::{
     EnvironmentTestResult, EnvironmentTestState, EnvironmentWebhook, RequestEnvironment,
     RequestEnvironmentState,
 };
+pub use freeze::{DriftCorrection, FREEZE_EXCEPTION, Freeze, FreezeApp, FreezeKind, FreezeSpec};
 pub use pipeline::{
     AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, Gate, GateAttestation,
     GateCommitStatus, GateHttp, GateJob, GateMethod, GateObject, GatePrometheus, OnFailure, Pipeline,

@@ -15,7 +15,7 @@ pub fn explained(view: &View, reason: &str) -> Option<&'static str> {
 }
 
 #[rustfmt::skip] // one line for each text
-static REASONS: [Row; 49] = [
+static REASONS: [Row; 50] = [
     // Any kind.
     ("AccessDenied",
         "The owner of what it refers to does not allow its use from this namespace.",
@@ -45,6 +45,9 @@ static REASONS: [Row; 49] = [
     ("BuildFailed",
         "The manifests cannot be built. The message names file and line.",
         "Die Manifeste lassen sich nicht bauen. Die Meldung nennt Datei und Zeile."),
+    ("Frozen",
+        "Something new waits for the end of a Freeze. The message says which, and until when.",
+        "Etwas Neues wartet auf das Ende eines Freeze. Die Meldung sagt, auf welches und bis wann."),
     ("HealthCheckCanceled",
         "A newer change ended the wait for health.",
         "Eine neuere Änderung hat das Warten auf Gesundheit beendet."),
@@ -64,11 +67,11 @@ static REASONS: [Row; 49] = [
         "The API server refused an object. The message names the object and the cause.",
         "Der API-Server hat ein Objekt abgelehnt. Die Meldung nennt Objekt und Ursache."),
     ("RolledBack",
-        "The newest revision was not healthy, and the last one that was is applied again.",
-        "Die neueste Revision war nicht gesund, und die letzte gesunde wird wieder angewendet."),
+        "What ran before is delivered again: the newest revision was not healthy, or a person went back.",
+        "Was vorher lief, wird wieder ausgeliefert: Die neueste Revision war nicht gesund, oder jemand ist zurückgegangen."),
     ("RollbackFailed",
-        "The rollback to the release before failed.",
-        "Das Zurückgehen zum vorigen Release ist fehlgeschlagen."),
+        "The rollback to an earlier revision failed.",
+        "Das Zurückgehen zu einer früheren Revision ist fehlgeschlagen."),
     ("TestFailed",
         "The tests of the chart failed.",
         "Die Tests des Charts sind fehlgeschlagen."),

@@ -75,7 +75,7 @@ macro_rules! kind {
 
 /// In the order in which the data moves.
 #[rustfmt::skip] // one line for each kind
-pub static ALL: [Kind; 20] = [
+pub static ALL: [Kind; 21] = [
     kind!(SOURCES, "v1", "GitRepository", "gitrepositories", ["git", "gitrepo"], true, true),
     kind!(SOURCES, "v1", "OCIRepository", "ocirepositories", ["oci", "ocirepo"], true, true),
     kind!(SOURCES, "v1", "HelmRepository", "helmrepositories", ["helm", "helmrepo"], true, true),
@@ -90,6 +90,7 @@ pub static ALL: [Kind; 20] = [
     kind!(IMAGES, "v1", "ImageUpdateAutomation", "imageupdateautomations", ["imageupdate", "iua", "imgupd", "imgauto"], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "ChangePolicy", "changepolicies", [], false, false),
     kind!(api::delivery::GROUP, "v1alpha1", "ChangeRequest", "changerequests", [], false, true),
+    kind!(api::delivery::GROUP, "v1alpha1", "Freeze", "freezes", [], true, false),
     kind!(api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines", [], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Preview", "previews", [], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "EnvironmentPolicy", "environmentpolicies", ["environments"], true, true),

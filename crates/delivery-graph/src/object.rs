@@ -88,7 +88,7 @@ fn is_static(object: &Value) -> bool {
     match text(object, "/kind") {
         "Alert" | "Provider" => !has_status,
         "HelmRepository" => text(object, "/spec/type") == "oci",
-        "ChangePolicy" => true,
+        "ChangePolicy" | "Freeze" => true,
         _ => false,
     }
 }

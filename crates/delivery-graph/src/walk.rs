@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use api::meta::TRUE;
+use api::meta::condition_types::FROZEN;
 use futures::future::join_all;
 use manifest::ObjectId;
 use serde::Serialize;
@@ -290,17 +292,34 @@ pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
         () if object::is_ready(object) => State::Ready,
         () => State::NotReady,
     };
+    let is_deleted = !text(object, "/metadata/deletionTimestamp").is_empty();
+    let waits = object::condition(object, FROZEN).filter(|frozen| frozen.status == TRUE);
+    // A failure from before the Freeze is the cause, and says what waits as well.
+    let is_all =
+        |frozen: &object::Condition<'_>| condition.status == TRUE || condition.reason == frozen.reason;
+    if let Some(frozen) = waits.filter(is_all)
+        && state != State::Suspended
+        && !is_deleted
+    {
+        let state = match condition.status == TRUE {
+            true => State::Behind,
+            false => State::NotReady,
+        };
+        return Finding {
+            reason: frozen.reason.to_owned(),
+            message: one_line(frozen.message),
+            ..described(id, role, object, state)
+        };
+    }
     let mut message = one_line(condition.message);
     if state == State::Suspended {
         message = format!("nothing is done for it before it is resumed; before that: {message}");
     } else if !object::is_observed(object) {
         message = format!("its controller has not looked at its newest spec yet; before that: {message}");
     }
-    if !text(object, "/metadata/deletionTimestamp").is_empty() {
+    if is_deleted {
         message = format!("it is being deleted; {message}");
     }
-    let revision = object::revision(object).to_owned();
-    let attempted = object::attempted(object);
     Finding {
         reason: condition.reason.to_owned(),
         message: if state == State::Ready {
@@ -308,6 +327,15 @@ pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
         } else {
             message
         },
+        ..described(id, role, object, state)
+    }
+}
+
+/// Returns what the metadata, spec and revisions of an object say, without its conditions.
+fn described(id: &ObjectId, role: &'static str, object: &Value, state: State) -> Finding {
+    let revision = object::revision(object).to_owned();
+    let attempted = object::attempted(object);
+    Finding {
         attempted: if attempted == revision {
             String::new()
         } else {
@@ -436,4 +464,37 @@ fn in_message(message: &str) -> Vec<Failing> {
         })
     };
     starts.iter().enumerate().filter_map(failing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(status: &str, reason: &str, suspend: bool) -> (State, String) {
+        let object = json!({
+            "kind": "Kustomization", "metadata": {"name": "app", "namespace": "ns", "generation": 1},
+            "spec": {"suspend": suspend},
+            "status": {"observedGeneration": 1, "conditions": [
+                {"type": "Ready", "status": status, "reason": reason, "message": "ready; frozen: r2 waits"},
+                {"type": "Frozen", "status": "True", "reason": "Frozen", "message": "r2 waits"},
+            ]},
+        });
+        let found = about("object", &object::id(&object), &object);
+        (found.state, found.message)
+    }
+
+    #[test]
+    fn what_waits_is_said_unless_something_else_failed() {
+        let waits = "r2 waits".to_owned();
+        assert_eq!(
+            said("True", "ReconciliationSucceeded", false),
+            (State::Behind, waits.clone())
+        );
+        assert_eq!(said("False", "Frozen", false), (State::NotReady, waits));
+        let (state, message) = said("False", "HealthCheckFailed", false);
+        assert_eq!((state, &*message), (State::NotReady, "ready; frozen: r2 waits"));
+        assert_eq!(said("True", "ReconciliationSucceeded", true).0, State::Suspended);
+    }
 }

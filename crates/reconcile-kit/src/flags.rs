@@ -34,6 +34,10 @@ pub struct DeliveryFlags {
     /// none.
     #[arg(long, value_name = "NAME")]
     pub default_kubeconfig_service_account: Option<String>,
+    /// Honor the annotation windlass.dev/freeze-exception. Something must guard it, such as the chart's admission policy: otherwise
+    /// owners of Kustomizations and HelmReleases exempt them from every Freeze.
+    #[arg(long)]
+    pub freeze_exceptions: bool,
     /// Host that replaces the one in artifact URLs, for running outside of the cluster.
     #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
     pub source_controller_localhost: Option<String>,

@@ -10,6 +10,8 @@ pub const RECONCILING: &str = "Reconciling";
 pub const HEALTHY: &str = "Healthy";
 /// A revision is not applied, as it was not healthy. Not one of Flux's.
 pub const HELD: &str = "Held";
+/// Something new is not delivered, as a Freeze is in force. Not one of Flux's.
+pub const FROZEN: &str = "Frozen";
 
 /// The artifact of the source is in the store.
 pub const ARTIFACT_IN_STORAGE: &str = "ArtifactInStorage";

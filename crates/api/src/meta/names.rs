@@ -6,6 +6,10 @@ pub const RECONCILE_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt"
 pub const FORCE_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/forceAt";
 /// Annotation: with the same value as [`RECONCILE_REQUEST_ANNOTATION`] it resets the failure counts of a release.
 pub const RESET_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/resetAt";
+/// Annotation of a Kustomization or HelmRelease: what a person has gone back to. Not one of Flux's.
+pub const ROLLBACK_TO_ANNOTATION: &str = "windlass.dev/rollback-to";
+/// Annotation of a Kustomization or HelmRelease: why a person has gone back. Not one of Flux's.
+pub const ROLLBACK_REASON_ANNOTATION: &str = "windlass.dev/rollback-reason";
 /// Annotation on a managed object: `disabled` means that the object is left alone.
 pub const RECONCILE_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/reconcile";
 /// Annotation on a managed object: `disabled` means that the object is never pruned.

@@ -41,6 +41,8 @@ pub const BUILD_FAILED: &str = "BuildFailed";
 pub const HEALTH_CHECK_FAILED: &str = "HealthCheckFailed";
 /// The last revision that was healthy is applied, and the newest is held. Not one of Flux's.
 pub const ROLLED_BACK: &str = "RolledBack";
+/// Something new waits for the end of a Freeze. Not one of Flux's.
+pub const FROZEN: &str = "Frozen";
 /// A newer change ended the wait for health.
 pub const HEALTH_CHECK_CANCELED: &str = "HealthCheckCanceled";
 /// The reconciliation succeeded.

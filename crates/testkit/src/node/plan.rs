@@ -126,6 +126,7 @@ pub(super) fn pod_field(pod: &Pod, path: &str) -> Result<String> {
         "metadata.name" => metadata.name.clone(),
         "metadata.namespace" => metadata.namespace.clone(),
         "metadata.uid" => metadata.uid.clone(),
+        "status.podIP" => Some(super::pod::address(pod)),
         _ => anyhow::bail!("the field {path} is not supported"),
     };
     found.with_context(|| format!("the Pod has no {path}"))

@@ -173,6 +173,12 @@ fn failed(pod: &Pod, starts: u32, message: &str) -> Value {
     status(pod, name, image, starts, false, &state, "Pending")
 }
 
+/// The address of a Pod. Its process is reached at another one, of this machine.
+pub(super) fn address(pod: &Pod) -> String {
+    let first = pod.uid().unwrap_or_default().bytes().next().unwrap_or_default();
+    format!("10.1.0.{}", 1 + u32::from(first) % 250)
+}
+
 fn status(
     pod: &Pod,
     container: &str,
@@ -187,7 +193,7 @@ fn status(
         |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now()});
     json!({
         "phase": phase,
-        "podIP": format!("10.1.0.{}", 1 + u32::from(pod.uid().unwrap_or_default().bytes().next().unwrap_or_default()) % 250),
+        "podIP": address(pod),
         "startTime": now(),
         "conditions": [
             condition("Initialized", "True"), condition("PodScheduled", "True"),
