@@ -1,11 +1,13 @@
 //! Tests of drift: changes and deletions by others are reverted at once; additions stay.
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::Api;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::json;
 use testkit::objects::condition;
+use tokio_util::sync::CancellationToken;
 
 use crate::world::{PATIENCE, config_map, deployment, run};
 
@@ -150,5 +152,72 @@ fn two_kustomizations_on_one_object_both_say_so() {
         };
         testkit::wait_for(&kustomizations, "app", is_alone, PATIENCE).await?;
         Ok(())
+    });
+}
+
+/// A controller that sets a value back each time it is corrected, until it is told to stop; returns how often it did.
+async fn fight(maps: Api<ConfigMap>, stop: CancellationToken) -> Result<usize> {
+    let wrong = Patch::Merge(json!({"data": {"key": "wrong"}}));
+    let bot = PatchParams {
+        field_manager: Some("bot".to_owned()),
+        ..PatchParams::default()
+    };
+    let is_corrected = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data["key"] == "right");
+    let mut times = 0;
+    while !stop.is_cancelled() {
+        maps.patch("a", &bot, &wrong).await?;
+        times += 1;
+        tokio::select! {
+            corrected = testkit::wait_for(&maps, "a", is_corrected, PATIENCE) => drop(corrected?),
+            () = stop.cancelled() => {}
+        }
+    }
+    Ok(times)
+}
+
+#[test]
+fn who_sets_it_back_each_time_is_named_and_corrected_less_often() {
+    run("drift-fight", |test| async move {
+        let ns = &test.namespace;
+        let files = [
+            ("deploy/a.yaml", config_map(ns, "a", "right")),
+            ("deploy/b.yaml", config_map(ns, "b", "1")),
+        ];
+        let repository = test.repository(&files)?;
+        test.deliver(&repository, json!({})).await?;
+        let stop = CancellationToken::new();
+        let other = tokio::spawn(fight(test.config_maps(), stop.clone()));
+        let is_said = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(status, _, said)| {
+                status == "True"
+                    && said.contains(&format!(
+                        "; changed by others again and again: ConfigMap/{ns}/a data.key, set by bot (5 times since "
+                    ))
+            })
+        };
+        testkit::wait_for(&test.kustomizations(), "app", is_said, PATIENCE).await?;
+        let reason = "reason=DriftRepeats";
+        let events: Api<Event> = Api::namespaced(test.client.clone(), ns);
+        let told = async {
+            while events
+                .list(&ListParams::default().fields(reason))
+                .await?
+                .items
+                .is_empty()
+            {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(PATIENCE, told).await??;
+        // Another object is corrected at once, and with it this one.
+        test.config_map_has("a", "key", "wrong").await?;
+        test.config_maps().delete("b", &DeleteParams::default()).await?;
+        test.config_map_has("b", "key", "1").await?;
+        stop.cancel();
+        let times = other.await??;
+        ensure!((5..=7).contains(&times), "it was corrected {times} times");
+        // It is put off, and not forgotten.
+        test.config_map_has("a", "key", "right").await.map(drop)
     });
 }

@@ -7,6 +7,7 @@ use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
+use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
 
 use crate::builds::Builds;
@@ -31,6 +32,8 @@ pub struct Context {
     pub decryption: Decryption,
     /// The last revisions that were healthy.
     pub good: Store,
+    /// When nothing new is delivered.
+    pub freezes: Freezes,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// The first failed object ends a wait for health.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use api::delivery::FreezeKind;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::ValuesKind;
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source};
@@ -16,6 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube_apply::Drift;
 use reconcile_kit::base;
+use reconcile_kit::freezes::{self, Freezes};
 use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +30,7 @@ use crate::flags::{Flags, PrunePolicy, Settings};
 use crate::good::Store;
 use crate::memory::{self, Memory};
 use crate::reconcile::observe::source_namespace;
-use crate::reconcile::{reconcile, rivals, rollback};
+use crate::reconcile::{fights, reconcile, rivals, rollback};
 use crate::sources::Sources;
 
 /// Flux's field manager of the status.
@@ -41,7 +43,9 @@ struct Facts {
     /// A confirmation wakes the object, though it is no part of the spec.
     confirmation: Option<String>,
     /// So do the wishes about what is unhealthy.
-    rollback: [Option<String>; 3],
+    rollback: [Option<String>; 5],
+    /// What decides which Freezes apply to it.
+    freezes: u64,
     ready: bool,
     applied: Option<String>,
     /// All that an expression of a dependent may look at.
@@ -58,6 +62,7 @@ impl Facts {
             own: ReconcileTrigger::from_object(object),
             confirmation: crate::confirmation::confirmation(object).map(str::to_owned),
             rollback: rollback::wishes(object),
+            freezes: freezes::marks(object),
             ready: dependencies::is_ready(object),
             applied,
             whole: base::digest(object),
@@ -68,7 +73,10 @@ impl Facts {
     fn matter(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| {
             let of = |facts: &'_ Self| (facts.ready, facts.applied.clone(), facts.confirmation.clone());
-            self.own != before.own || self.rollback != before.rollback || of(self) != of(before)
+            self.own != before.own
+                || self.rollback != before.rollback
+                || self.freezes != before.freezes
+                || of(self) != of(before)
         })
     }
 }
@@ -136,10 +144,13 @@ async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) 
                     context.base.queue.add(key);
                 }
             }
-            None => {
-                context.memory.with(&key, |entry| entry.drifted = true);
-                context.base.queue.add(key);
-            }
+            None => match fights::put_off(&context, &key, &drift.object) {
+                Some(delay) => context.base.queue.add_after(key, delay),
+                None => {
+                    context.memory.with(&key, |entry| entry.drifted = true);
+                    context.base.queue.add(key);
+                }
+            },
         }
     }
 }
@@ -169,6 +180,12 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
     let (buckets, buckets_changed) = sources::watch::<Bucket>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
+    let (freezes, freezes_changed) = Freezes::new(
+        &kit.client,
+        watch,
+        FreezeKind::Kustomization,
+        (&kit.namespace, delivery.freeze_exceptions),
+    );
     let object_level = settings.policy.object_level_identity;
     let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let (decryption, vault) = Decryption::new(
@@ -201,6 +218,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             &kit.namespace,
             u64::from(flags.rollback_storage) << 20,
         ),
+        freezes,
         artifacts: setup.artifacts,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
@@ -221,7 +239,14 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 external_changed,
             ),
         ),
-        follow_drift(Arc::clone(&context), setup.drifts),
+        futures::future::join(
+            follow_drift(Arc::clone(&context), setup.drifts),
+            context
+                .freezes
+                .follow(freezes_changed, |concerned: &dyn Fn(&Kustomization) -> bool| {
+                    context.enqueue(concerned);
+                }),
+        ),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
                 touched(&context, ValuesKind::ConfigMap, &key);
@@ -251,7 +276,9 @@ async fn work(
         context.sources.git_repositories.wait_until_ready().await?;
         context.sources.oci_repositories.wait_until_ready().await?;
         context.sources.buckets.wait_until_ready().await?;
-        context.sources.external_artifacts.wait_until_ready().await
+        context.sources.external_artifacts.wait_until_ready().await?;
+        context.freezes.wait_until_ready().await;
+        Ok::<_, anyhow::Error>(())
     };
     tokio::select! {
         result = listed => result?,
@@ -283,7 +310,8 @@ async fn swept(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     for (key, uid) in context.good.all().await? {
         let wants = |object: &Kustomization| {
-            object.metadata.uid.as_deref() == Some(&*uid) && rollback::is_wanted(object)
+            object.metadata.uid.as_deref() == Some(&*uid)
+                && (rollback::is_kept(object) || context.freezes.cover(object))
         };
         let known = context.base.objects.get(&key.object_ref());
         let is_elsewhere = scope.is_some_and(|scope| scope != key.namespace);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
+pub mod fights;
 pub mod rivals;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use crate::good::Record;
 use crate::reconcile::closure::Closure;
 use crate::reconcile::plan::{Content, Plan, Trigger};
 use crate::reconcile::report::Reports;
+use fights::Fights;
 pub use reconcile_kit::memory::Inputs;
 use rivals::Rivals;
 use tokio::task::AbortHandle;
@@ -127,6 +129,8 @@ pub struct Entry {
     pub wait: Option<Wait>,
     /// What is kept of the last revision that was healthy, once that is known.
     pub record: Option<Record>,
+    /// What waits for the end of a Freeze.
+    pub waits: Option<Inputs>,
     /// Digest of the objects that could not be kept, which was reported.
     pub unkept: Option<String>,
     /// The inputs that are not healthy, and since when.
@@ -141,6 +145,8 @@ pub struct Entry {
     pub handing_over: Option<HandOver>,
     /// Objects of ours that another owner applies as well, and whether the status already says so.
     pub rivals: Rivals,
+    /// Objects that others change again and again.
+    pub fights: Fights,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
     /// Waits for the end of namespaces and definitions by which the newest run failed.
@@ -151,6 +157,15 @@ pub struct Entry {
     pub revivals: u8,
     /// The object is being deleted, and what it managed is being waited for.
     pub termination: Option<Termination>,
+}
+
+impl Entry {
+    /// Returns what is said behind what Ready says anyway: who else has a hand in its objects.
+    pub fn ready_suffix(&self, now: Timestamp) -> Option<String> {
+        let parts = [self.rivals.ready_suffix(), self.fights.ready_suffix(now)];
+        let said: String = parts.into_iter().flatten().collect();
+        (!said.is_empty()).then_some(said)
+    }
 }
 
 /// The entries of all objects.

@@ -10,7 +10,9 @@ mod conclude;
 pub mod decide;
 mod decrypt;
 mod ended;
+pub mod fights;
 pub mod finalize;
+mod frozen;
 pub mod handover;
 pub mod health;
 mod ignore;
@@ -47,7 +49,7 @@ use conclude::{conclude_failure, conclude_success};
 use decide::Decision;
 use ended::{Ended, Failed};
 use pass::Pass;
-use plan::Plan;
+use plan::{Content, Plan};
 use status::Report;
 
 /// Reconciles the object that `key` names.
@@ -82,17 +84,22 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
             let reported = pass.recorder.report(Report::Suspended).await;
             reported.map_or(Next::Backoff, |_| Next::Done)
         }
-        Decision::Stalled { reason, message } => pass.recorder.stalled(reason, message).await,
+        Decision::Stalled { reason, message } => {
+            // An annotation may be what is wrong: without it all is as it was, and the status must say so again.
+            pass.remembered(|entry| entry.attempt = None);
+            pass.recorder.stalled(reason, message).await
+        }
         Decision::Blocked { reason, message } => match context.patience(&key) {
             Some(rest) => Next::After(rest),
             None => pass.recorder.blocked(reason, message).await,
         },
+        Decision::Frozen(inputs) => frozen::report(pass, inputs).await,
         Decision::AwaitHealth => Next::Done,
         Decision::TellOfWait => health::report_wait(pass).await,
         Decision::TellOfRivals => tell_of_rivals(pass).await,
         Decision::Rest { until } => Next::After(patience::until(until)),
-        Decision::Conclude(plan) => health::conclude(pass, &plan).await,
-        Decision::Run(plan) => run(pass, plan).await,
+        Decision::Conclude => health::conclude(pass).await,
+        Decision::Run(plan) => run(pass, *plan).await,
     }
 }
 
@@ -100,7 +107,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
 async fn tell_of_rivals(mut pass: Pass<'_>) -> Next {
     let told = pass.remembered(|entry| {
         entry.rivals.untold = false;
-        entry.rivals.ready_suffix()
+        entry.ready_suffix(Timestamp::now())
     });
     match pass.recorder.report(Report::Rivals(told)).await {
         Ok(_) => Next::After(Duration::ZERO),
@@ -113,11 +120,15 @@ async fn run(mut pass: Pass<'_>, plan: Plan) -> Next {
     let began = Timestamp::now();
     pass.remembered(|entry| {
         entry.drifted = false;
+        entry.fights.due = None;
         entry.variables_touched = false;
         entry.prune_refused = None;
         entry.wait = None;
         entry.revival = None;
         entry.revived = false;
+        if !matches!(plan.content, Content::Delivered(_)) {
+            entry.waits = None;
+        }
     });
     let timeout: Duration = pass.object().timeout().into();
     let steps = carry_out(&mut pass, &plan, began);
@@ -130,6 +141,11 @@ async fn run(mut pass: Pass<'_>, plan: Plan) -> Next {
     match ended {
         Ok(Ended::Done { run, health }) => conclude_success(pass, *run, health).await,
         Ok(Ended::Waiting) => Next::Done,
+        // That is known now: what is left to do is to correct drift.
+        Ok(Ended::Frozen) => match frozen::report(pass, plan.inputs).await {
+            Next::After(_) => Next::After(Duration::ZERO),
+            next => next,
+        },
         Err(failed) => conclude_failure(pass, &plan, *failed, began).await,
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use controller_kit::ObjectKey;
 use manifest::ObjectId;
 
+use super::fights;
+
 /// So many objects are named; the rest are counted.
 const NAMED: usize = 3;
 
@@ -37,9 +39,12 @@ impl Rivals {
     }
 }
 
-/// A message without what an earlier run said of rivals.
+/// A message without what an earlier run said of rivals and of others.
 pub fn without_rivals(message: &str) -> &str {
-    message.find(SAID).map_or(message, |at| &message[..at])
+    let begins = [SAID, fights::SAID]
+        .into_iter()
+        .filter_map(|said| message.find(said));
+    begins.min().map_or(message, |at| &message[..at])
 }
 
 #[cfg(test)]

@@ -18,12 +18,12 @@ use super::decrypt::Hidden;
 use super::ended::{CutOff, Ended, Failed};
 use super::inventory::{managed_before, recorded};
 use super::pass::Pass;
-use super::plan::{Content, Plan, Trigger};
+use super::plan::{Content, Kept, Plan, Trigger};
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
-use super::{health, ignore, prune, rivals, rollback};
+use super::{fights, frozen, health, ignore, prune, rivals, rollback};
 use crate::decryption::Keyring;
 use crate::error::Error;
 use crate::good;
@@ -73,12 +73,15 @@ pub(super) async fn carry_out(
     let target = pass.context.base.targets.target_of(placement(pass.object()));
     let target = target.await.map_err(Error::from)?;
     let mut job = Job { pass, plan, began };
-    if plan.content != Content::Source {
-        let made = job.make_of_good(&target).await?;
+    if let Content::Good(kept) | Content::Delivered(kept) = &plan.content {
+        rollback::begin(job.pass, plan).await?;
+        let made = job.make_of_kept(&target, kept).await?;
         let (run, applied) = job.apply(&target, made, true).await?;
         return health::begin(job.pass, &target, run, applied).await;
     }
-    rollback::let_go(job.pass).await?;
+    if plan.guard.is_none() {
+        rollback::let_go(job.pass).await?;
+    }
     let inputs = job.gather().await?;
     let before = job.pass.remembered(|entry| entry.applied.clone());
     // Elsewhere, or by someone else, nothing that is remembered is true: a tenant must be allowed what it takes over.
@@ -90,6 +93,17 @@ pub(super) async fn carry_out(
         });
     }
     let made = job.make(&target, inputs).await?;
+    if let Some(guard) = &plan.guard {
+        if made.applied.checksum != guard.delivered {
+            return Ok(Ended::Frozen);
+        }
+        if !guard.corrects_drift {
+            return Ok(Ended::Done {
+                run: Box::new(job.unchanged(made.applied.checksum)),
+                health: Health::Unchanged,
+            });
+        }
+    }
     // Who asks for a reconcile wants everything applied, whatever is remembered of it.
     let afresh = plan.trigger == Trigger::Requested || before.is_none();
     let (run, applied) = job.apply(&target, made, afresh).await?;
@@ -135,16 +149,21 @@ impl Job<'_, '_> {
         };
         let holds = before.closure.holds_in(&*inputs.tree).await;
         let holds = holds.map_err(|source| fetch_error(&plan.artifact(), source))?;
-        Ok(holds.then(|| Run {
-            plan: plan.clone(),
+        Ok(holds.then(|| self.unchanged(before.checksum.clone())))
+    }
+
+    /// A run that leaves everything as it is.
+    fn unchanged(&self, checksum: String) -> Run {
+        Run {
+            plan: self.plan.clone(),
             began: self.began,
-            checksum: before.checksum.clone(),
+            checksum,
             inventory: recorded(&managed_before(self.object())),
             changed: false,
             reports: Reports::new(),
             packed: None,
             stays: Vec::new(),
-        }))
+        }
     }
 
     async fn make(&self, target: &Target, inputs: Inputs) -> Result<Made, Error> {
@@ -204,14 +223,14 @@ impl Job<'_, '_> {
 
     /// The objects as they are kept, if they are to be and are not yet.
     fn packed(&self, objects: &[Object], hidden: &Hidden, checksum: &str) -> Option<Arc<[u8]>> {
-        let known = self.pass.observed.record.good.as_ref();
+        let known = self.pass.observed.record.kept.first();
         let is_known = known.is_some_and(|good| {
-            (good.generation, &*good.checksum) == (self.plan.inputs.generation, checksum)
+            good.has_objects() && frozen::is_of_spec(good, self.object()) && good.checksum == checksum
         });
         let is_unkept = self
             .pass
             .remembered(|entry| entry.unkept.as_deref() == Some(checksum));
-        if is_known || is_unkept || !rollback::may_be_kept(self.object()) {
+        if is_known || is_unkept || !rollback::is_recorded(&self.pass.observed) {
             return None;
         }
         let content = good::Content {
@@ -226,16 +245,12 @@ impl Job<'_, '_> {
         packed
     }
 
-    /// What is kept of the last revision that was healthy, without the objects that cannot go back.
-    async fn make_of_good(&self, target: &Target) -> Result<Made, Error> {
-        let Pass {
-            context, observed, ..
-        } = &*self.pass;
+    /// What is kept of a revision that was healthy, without the objects that cannot go back.
+    async fn make_of_kept(&self, target: &Target, kept: &Kept) -> Result<Made, Error> {
+        let context = self.pass.context;
         let uid = self.object().uid().unwrap_or_default();
-        let content = context.good.content(&uid).await;
-        let good = observed.record.good.as_ref().ok_or(good::Error::Damaged);
-        let (content, good) = match content.and_then(|content| Ok((content, good?))) {
-            Ok(found) => found,
+        let content = match context.good.content(&uid, &kept.checksum).await {
+            Ok(content) => content,
             Err(error) => {
                 // What is damaged holds nothing.
                 if matches!(error, good::Error::Damaged) {
@@ -265,7 +280,7 @@ impl Job<'_, '_> {
                 closure: Arc::default(),
                 variables: None,
                 keys: None,
-                checksum: good.checksum.clone(),
+                checksum: kept.checksum.clone(),
                 place: target.place.clone(),
             },
         })
@@ -329,6 +344,7 @@ impl Job<'_, '_> {
         let changes = report::changes(&applied);
         self.pass.recorder.changes(plan, &applied, changes.as_deref());
         rivals::took(self.pass, &applied);
+        fights::corrected(self.pass, plan, &applied);
         let pruned = prune::prune(self.pass, target, plan, &old, &new).await;
         let inventory = pruned.map_err(|(error, inventory)| failed(error, Some(inventory)))?;
         let run = Run {

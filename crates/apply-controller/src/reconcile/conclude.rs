@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use super::ended::Failed;
 use super::pass::Pass;
 use super::plan::{Content, Plan};
-use super::rollback;
 use super::status::Health;
+use super::{frozen, rollback};
 use crate::context::Context;
 use crate::memory::{self, Attempt, Run};
 
@@ -25,17 +25,20 @@ pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Healt
                 // It is delivered all the same.
                 rollback::is_not_kept(&pass, &run.plan, &run.checksum, &error.message());
             }
-            let rivals = pass.remembered(|entry| entry.rivals.ready_suffix());
+            let rivals = pass.remembered(|entry| entry.ready_suffix(Timestamp::now()));
             pass.recorder.succeeded(&run, health, rivals, asked).await
         }
-        Content::Good { .. } => {
+        Content::Good(_) => {
             let held = pass.remembered(|entry| entry.record.clone().and_then(|record| record.held));
             pass.recorder.rolled_back(&run, health, held.as_ref()).await
         }
+        // What it changed was published; the rest is as it was.
+        Content::Delivered(_) => Ok(()),
     };
     if recorded.is_err() {
         return unrecorded(&pass);
     }
+    let waits = matches!(run.plan.content, Content::Delivered(_)).then(|| run.plan.inputs.clone());
     remember(
         pass.context,
         pass.key,
@@ -44,6 +47,9 @@ pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Healt
         interval,
     );
     pass.remembered(|entry| entry.revivals = 0);
+    if let Some(inputs) = waits {
+        return frozen::report(pass, inputs).await;
+    }
     // What waits for its heirs is looked at again before that.
     let waits = pass.remembered(|entry| entry.handing_over.clone());
     Next::After(waits.map_or(interval, |waits| match waits.moved {

@@ -12,10 +12,10 @@ use jiff::{SignedDuration, Timestamp};
 use reconcile_kit::checks::checks;
 use reconcile_kit::dependencies::{Met, Unmet};
 
-use super::ignore;
 use super::observe::{Dependency, Observed, Source, source_namespace};
 use super::plan::{Content, Plan, Trigger};
 use super::rollback;
+use super::{frozen, ignore};
 use crate::flags::Policy;
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
@@ -40,16 +40,18 @@ pub enum Decision {
         /// Condition message.
         message: String,
     },
+    /// Something new is there, and a Freeze is in force: nothing, until it ends.
+    Frozen(Inputs),
     /// The wait for health of exactly these inputs is on; its end wakes this object.
     AwaitHealth,
     /// The wait takes so long that the status should tell of it.
     TellOfWait,
     /// Another owner applies objects of ours, and the status does not say so yet.
     TellOfRivals,
-    /// The wait for health of these inputs ended: write what came of it.
-    Conclude(Plan),
+    /// The wait for health ended: write what came of it.
+    Conclude,
     /// Bring the cluster to what the source says.
-    Run(Plan),
+    Run(Box<Plan>),
     /// Nothing to do before this time.
     Rest {
         /// When the interval, or the retry after a failure, is due.
@@ -68,6 +70,12 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
     }
     if let Some(decision) = refused(object, policy) {
         return decision;
+    }
+    if let Some(message) = rollback::problem(observed) {
+        return Decision::Stalled {
+            reason: reasons::RECONCILIATION_FAILED,
+            message,
+        };
     }
     let artifact = match &observed.source {
         Source::Artifact(artifact) => artifact,
@@ -92,49 +100,70 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
             );
         }
     };
-    for dependency in &observed.dependencies {
-        if let Some(decision) = unready(dependency, &artifact.revision, policy) {
-            return decision;
-        }
-    }
     let inputs = Inputs {
         generation: object.metadata.generation.unwrap_or_default(),
         revision: artifact.revision.clone(),
         digest: artifact.digest.clone(),
     };
     let content = rollback::content(observed, &inputs);
-    let plan = |trigger| Plan {
-        trigger,
-        inputs: inputs.clone(),
-        content: content.clone(),
-        source: source_object(object),
-        url: artifact.url.clone(),
-        origin_revision: artifact.origin_revision.clone(),
-        request: observed.requested_at.clone(),
+    let plan = |trigger| {
+        Box::new(Plan {
+            trigger,
+            inputs: inputs.clone(),
+            content: content.clone(),
+            source: source_object(object),
+            url: artifact.url.clone(),
+            origin_revision: artifact.origin_revision.clone(),
+            guard: None,
+            request: observed.requested_at.clone(),
+        })
     };
-    if let Some(trigger) = urgent(observed, &inputs, &content) {
+    let urgent = urgent(observed, &inputs, &content);
+    if let Some(freeze) = &observed.frozen.now {
+        // What is under way goes on. Nothing new is applied: what it depends on may wait as well.
+        return observed.waiting.as_ref().map_or_else(
+            || frozen::decide(observed, freeze, (&inputs, &content, urgent), plan, now),
+            wait,
+        );
+    }
+    // What is gone back to was delivered with what it depends on.
+    let waits_for = (content == Content::Source).then_some(&observed.dependencies);
+    for dependency in waits_for.into_iter().flatten() {
+        if let Some(decision) = unready(dependency, &artifact.revision, policy) {
+            return decision;
+        }
+    }
+    if let Some(trigger) = urgent {
         return Decision::Run(plan(trigger));
     }
     if observed.has_rivals_untold {
         return Decision::TellOfRivals;
     }
     match (&observed.waiting, &observed.attempt) {
-        (Some(Waiting { finished: true, .. }), _) => Decision::Conclude(plan(Trigger::Revision)),
-        (Some(Waiting { untold: true, .. }), _) => Decision::TellOfWait,
-        (Some(Waiting { .. }), _) => Decision::AwaitHealth,
+        (Some(waiting), _) => wait(waiting),
         (None, Some(attempt)) if is_handed_over(observed, attempt, now) => {
             Decision::Run(plan(Trigger::HandOver))
         }
         (None, Some(attempt)) => due(object, attempt, now).map_or_else(
             |trigger| Decision::Run(plan(trigger)),
-            |until| Decision::Rest {
-                until: observed
-                    .handing_over
-                    .map_or(until, |(_, patience)| patience.min(until)),
+            |until| {
+                let patience = observed.handing_over.map(|(_, patience)| patience);
+                let sooner = [patience, observed.correct_at].into_iter().flatten().min();
+                Decision::Rest {
+                    until: sooner.map_or(until, |sooner| sooner.min(until)),
+                }
             },
         ),
         // No wait and no attempt is a first run, which `urgent` has taken.
         (None, None) => Decision::Run(plan(Trigger::Startup)),
+    }
+}
+
+fn wait(waiting: &Waiting) -> Decision {
+    match waiting {
+        Waiting { finished: true, .. } => Decision::Conclude,
+        Waiting { untold: true, .. } => Decision::TellOfWait,
+        Waiting { .. } => Decision::AwaitHealth,
     }
 }
 
@@ -237,6 +266,8 @@ fn urgent(observed: &Observed, inputs: &Inputs, content: &Content) -> Option<Tri
         Some(Trigger::Revision)
     } else if attempt.content != *content {
         Some(Trigger::Rollback)
+    } else if observed.waits.is_some() && observed.frozen.now.is_none() {
+        Some(Trigger::Thaw)
     } else if is_requested(observed, attempt) {
         Some(Trigger::Requested)
     } else if observed.prune_confirmed {
@@ -255,7 +286,7 @@ fn urgent(observed: &Observed, inputs: &Inputs, content: &Content) -> Option<Tri
 
 /// Returns whether a person asks for a run. The status records a request only when its run ends, and until then, while health is
 /// waited for, that run is the answer.
-fn is_requested(observed: &Observed, attempt: &Attempt) -> bool {
+pub(super) fn is_requested(observed: &Observed, attempt: &Attempt) -> bool {
     let asked = &observed.requested_at;
     asked.is_some() && *asked != observed.handled_at && *asked != attempt.request
 }

@@ -10,8 +10,13 @@ use crate::memory::Run;
 
 /// How the steps ended, if none failed.
 pub(super) enum Ended {
-    Done { run: Box<Run>, health: Health },
+    Done {
+        run: Box<Run>,
+        health: Health,
+    },
     Waiting,
+    /// What was built is new, and a Freeze is in force.
+    Frozen,
 }
 
 /// A step that failed, and what had been done before it.

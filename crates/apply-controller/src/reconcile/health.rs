@@ -24,7 +24,7 @@ use super::observe::Observed;
 use super::pass::Pass;
 use super::plan::Trigger;
 use super::status::Health;
-use super::{Ended, Failed, Plan};
+use super::{Ended, Failed};
 use crate::context::Context;
 use crate::error::Error;
 use crate::memory::{self, Run, Wait};
@@ -204,7 +204,7 @@ pub(super) async fn report_wait(mut pass: Pass<'_>) -> Next {
 }
 
 /// Records the answer of a wait that is over.
-pub(super) async fn conclude(pass: Pass<'_>, plan: &Plan) -> Next {
+pub(super) async fn conclude(pass: Pass<'_>) -> Next {
     let ended = pass.remembered(|entry| {
         let wait = entry.wait.as_mut()?;
         let (answer, at) = wait.answer.take()?;
@@ -218,9 +218,8 @@ pub(super) async fn conclude(pass: Pass<'_>, plan: &Plan) -> Next {
     match answer {
         Outcome::Healthy => conclude_success(pass, run, Health::Passed(after)).await,
         Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
-            let began = run.began;
             let failed = failed(&run, report, after);
-            conclude_failure(pass, plan, *failed, began).await
+            conclude_failure(pass, &run.plan, *failed, run.began).await
         }
     }
 }

@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store};
 use reconcile_kit::dependencies;
+use reconcile_kit::freezes::Frozen;
 
 use crate::confirmation::confirmation;
 use crate::context::Context;
 use crate::good::Record;
-use crate::memory::{Attempt, Waiting};
+use crate::memory::{Attempt, Inputs, Waiting};
 use crate::sources::Sources;
 
 /// State of the world as a reconcile observes it.
@@ -39,6 +40,8 @@ pub struct Observed {
     pub waiting: Option<Waiting>,
     /// Managed objects were changed or deleted by someone else.
     pub drifted: bool,
+    /// When the correction of an object is due that was put off.
+    pub correct_at: Option<Timestamp>,
     /// A ConfigMap or Secret that variables are taken from was touched.
     pub variables_touched: bool,
     /// Others apply objects of ours, and the status does not say so.
@@ -49,6 +52,10 @@ pub struct Observed {
     pub prune_confirmed: bool,
     /// What is kept of the last revision that was healthy, if it is to be kept.
     pub record: Record,
+    /// What Freezes say of it.
+    pub frozen: Frozen,
+    /// What waits for the end of a Freeze.
+    pub waits: Option<Inputs>,
     /// Objects wait for their heirs: whether one of those has changed, and until when they wait.
     pub handing_over: Option<(bool, Timestamp)>,
 }
@@ -111,15 +118,18 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         .status
         .as_ref()
         .and_then(|s| s.last_handled_reconcile_at.clone());
+    let now = Timestamp::now();
     let (
         attempt,
         waiting,
         drifted,
+        correct_at,
         variables_touched,
         revived,
         has_rivals_untold,
         prune_refused,
         handing_over,
+        waits,
     ) = memory.with(key, |entry| {
         let waiting = entry.wait.as_ref().map(|wait| Waiting {
             finished: wait.answer.is_some(),
@@ -128,7 +138,8 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         (
             entry.attempt.clone(),
             waiting,
-            entry.drifted,
+            entry.drifted || entry.fights.due.is_some_and(|due| due <= now),
+            entry.fights.due,
             entry.variables_touched,
             entry.revived,
             entry.rivals.untold,
@@ -137,6 +148,7 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
                 .handing_over
                 .as_ref()
                 .map(|waits| (waits.moved, waits.until())),
+            entry.waits.clone(),
         )
     });
     let prune_confirmed = prune_refused.is_some() && prune_refused.as_deref() == confirmation(&object);
@@ -149,12 +161,15 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         attempt,
         waiting,
         drifted,
+        correct_at,
         variables_touched,
         revived,
         has_rivals_untold,
         prune_confirmed,
         record: Record::default(),
         handing_over,
+        frozen: context.freezes.of(&*object, now),
+        waits,
         object,
     })
 }

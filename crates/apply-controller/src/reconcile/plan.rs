@@ -2,6 +2,7 @@
 
 use artifact::client::{ArtifactRef, SourceObject};
 
+use crate::good::Head;
 use crate::memory::Inputs;
 
 /// A run, fully determined.
@@ -19,6 +20,8 @@ pub struct Plan {
     pub url: String,
     /// The revision at the origin of the source's artifact (an OCI artifact's Git commit), if the source says so.
     pub origin_revision: Option<String>,
+    /// Set while a Freeze is in force.
+    pub guard: Option<Guard>,
     /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
     pub request: Option<String>,
 }
@@ -28,13 +31,40 @@ pub struct Plan {
 pub enum Content {
     /// What is built from the artifact of its inputs.
     Source,
-    /// What is kept of the last revision that was healthy, since that of the inputs is held.
-    Good {
-        /// The revision.
-        revision: String,
-        /// The revision at the origin of its artifact.
-        origin_revision: Option<String>,
-    },
+    /// What is kept of a revision that was healthy, since that of the inputs is held.
+    Good(Kept),
+    /// What is kept of the last revision that was delivered, while a Freeze keeps that of the inputs waiting.
+    Delivered(Kept),
+}
+
+/// A revision of which the objects are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The revision.
+    pub revision: String,
+    /// The revision at the origin of its artifact.
+    pub origin_revision: Option<String>,
+    /// Digest of the objects.
+    pub checksum: String,
+}
+
+impl From<&Head> for Kept {
+    fn from(head: &Head) -> Self {
+        Self {
+            revision: head.revision.clone(),
+            origin_revision: head.origin_revision.clone(),
+            checksum: head.checksum.clone(),
+        }
+    }
+}
+
+/// What a run may do while a Freeze is in force: nothing that changes what is delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// Digest of the objects that were delivered last.
+    pub delivered: String,
+    /// Whether they are applied again, against drift.
+    pub corrects_drift: bool,
 }
 
 impl Plan {
@@ -42,15 +72,28 @@ impl Plan {
     pub fn revision(&self) -> &str {
         match &self.content {
             Content::Source => &self.inputs.revision,
-            Content::Good { revision, .. } => revision,
+            Content::Good(kept) | Content::Delivered(kept) => &kept.revision,
         }
+    }
+
+    /// Returns the revision that the status calls attempted: what waits is not.
+    pub fn attempted(&self) -> &str {
+        match &self.content {
+            Content::Source | Content::Good(_) => &self.inputs.revision,
+            Content::Delivered(kept) => &kept.revision,
+        }
+    }
+
+    /// Returns whether it runs while a Freeze is in force.
+    pub fn is_frozen(&self) -> bool {
+        self.guard.is_some() || matches!(self.content, Content::Delivered(_))
     }
 
     /// Returns the revision at the origin of what is applied.
     pub fn origin(&self) -> Option<&String> {
         match &self.content {
             Content::Source => self.origin_revision.as_ref(),
-            Content::Good { origin_revision, .. } => origin_revision.as_ref(),
+            Content::Good(kept) | Content::Delivered(kept) => kept.origin_revision.as_ref(),
         }
     }
 
@@ -76,6 +119,8 @@ pub enum Trigger {
     Revision,
     /// The revision is held, or is not any more: the cluster has something else than it should.
     Rollback,
+    /// The Freeze has ended for which something waited.
+    Thaw,
     /// A person asked for it (`reconcile.fluxcd.io/requestedAt`): nothing that is remembered is trusted.
     Requested,
     /// A ConfigMap or Secret that variables are taken from was touched.

@@ -18,7 +18,7 @@ pub fn delivery_progress(status: Option<&KustomizationStatus>) -> Progress<'_> {
     let ready = status.condition(condition_types::READY);
     let (delivered, attempted) = (&status.last_applied_revision, &status.last_attempted_revision);
     let waits = match ready.map(|ready| ready.reason.as_str()) {
-        Some(reasons::DEPENDENCY_NOT_READY | reasons::HEALTH_CHECK_CANCELED) => true,
+        Some(reasons::DEPENDENCY_NOT_READY | reasons::FROZEN | reasons::HEALTH_CHECK_CANCELED) => true,
         // Either there is nothing to try, or what was tried lacks something, such as the path.
         Some(reasons::ARTIFACT_FAILED) => attempted == delivered,
         _ => false,

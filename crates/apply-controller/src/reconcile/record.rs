@@ -27,6 +27,7 @@ use crate::memory::Run;
 /// Reasons of events only.
 const NOT_KEPT: &str = "RevisionNotKept";
 const ROLLING_BACK: &str = "RollingBack";
+const DRIFT_REPEATS: &str = "DriftRepeats";
 
 /// Records what becomes of one object.
 pub struct Recorder<'a> {
@@ -123,9 +124,10 @@ impl<'a> Recorder<'a> {
         let (revision, timeout) = (plan.revision().to_owned(), self.object().timeout().into());
         self.report(Report::Applying {
             revision,
-            attempted: plan.inputs.revision.clone(),
+            attempted: plan.attempted().to_owned(),
             inventory,
             timeout,
+            is_frozen: plan.is_frozen(),
         })
         .await
         .map(drop)
@@ -136,10 +138,11 @@ impl<'a> Recorder<'a> {
         let (revision, timeout) = (run.plan.revision().to_owned(), self.object().timeout().into());
         self.report(Report::Waiting {
             revision,
-            attempted: run.plan.inputs.revision.clone(),
+            attempted: run.plan.attempted().to_owned(),
             inventory: run.inventory.clone(),
             timeout,
             present,
+            is_frozen: run.plan.is_frozen(),
         })
         .await
         .map(drop)
@@ -216,6 +219,16 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
+    /// Reports that others change objects again and again, which are corrected less often from now on.
+    pub fn fights(&self, plan: &Plan, objects: &[String]) {
+        let message = format!(
+            "others change what is corrected again and again; it is corrected less often from now on: {}",
+            status::named(objects)
+        );
+        tracing::warn!("{message}");
+        self.event(Some(plan), Severity::Error, DRIFT_REPEATS, &message);
+    }
+
     /// Reports that a revision cannot be kept, and why.
     pub fn cannot_be_kept(&self, plan: &Plan, why: &str) {
         let message = format!(
@@ -257,6 +270,7 @@ impl<'a> Recorder<'a> {
             origin_revision: plan.origin().cloned(),
             held: plan.inputs.revision.clone(),
             why: held.map(|held| held.why.clone()).unwrap_or_default(),
+            by_hand: held.is_some_and(|held| held.by_hand),
             since: held.map(|held| held.since),
             release: format!("windlass release {object} -n {namespace}"),
             stays: run.stays.clone(),
@@ -276,13 +290,26 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
+    /// Records what waits for the end of a Freeze.
+    pub async fn frozen(&mut self, message: String) -> Result<(), Error> {
+        let before = conditions::get(self.conditions(), condition_types::FROZEN);
+        let is_news = before.is_none_or(|before| before.message != message);
+        let told = message.clone();
+        if self.report(Report::Frozen { message }).await? && is_news {
+            tracing::info!("{told}");
+            self.event(None, Severity::Info, reasons::FROZEN, &told);
+        }
+        Ok(())
+    }
+
     /// Records a failure.
     pub async fn failed_run(&mut self, plan: &Plan, failed: &Failed, began: Timestamp) -> Result<(), Error> {
         let reason = failed.error.reason();
         let message = match &plan.content {
-            Content::Source => failed.error.message(),
-            Content::Good { revision, .. } => format!(
-                "failed to roll back to revision {revision}, since revision {} is held: {}",
+            Content::Source | Content::Delivered(_) => failed.error.message(),
+            Content::Good(kept) => format!(
+                "failed to roll back to revision {}, since revision {} is held: {}",
+                kept.revision,
                 plan.inputs.revision,
                 failed.error.message()
             ),
@@ -298,9 +325,10 @@ impl<'a> Recorder<'a> {
         let report = Report::Failed(Failure {
             reason,
             message: message.clone(),
-            revision: reached.then(|| plan.inputs.revision.clone()),
+            revision: reached.then(|| plan.attempted().to_owned()),
             inventory: failed.inventory.clone(),
-            is_held: plan.content != Content::Source,
+            is_held: plan.content != Content::Source || plan.guard.is_some(),
+            is_frozen: plan.is_frozen(),
             history: failed.checksum.clone().map(|checksum| {
                 let why = why::list(&failed.error).map(|list| (why::KEY.to_owned(), list));
                 entry(plan, checksum, took).with(why.into_iter().collect())
@@ -373,6 +401,7 @@ impl<'a> Recorder<'a> {
             revision: None,
             inventory: Some(left),
             is_held: false,
+            is_frozen: false,
             history: None,
         });
         if self.report(report).await? {
@@ -421,7 +450,7 @@ impl<'a> Recorder<'a> {
         let (revision, origin) = match plan {
             // What went wrong is about the revision that is held: the status of the good one's commit must stay as it is.
             Some(plan) if severity == Severity::Error => {
-                (Some(&*plan.inputs.revision), plan.origin_revision.as_ref())
+                (Some(plan.attempted()), plan.origin_revision.as_ref())
             }
             Some(plan) => (Some(plan.revision()), plan.origin()),
             None => (applied.map(String::as_str), origin),

@@ -1,52 +1,72 @@
-//! Back to the last revision that was healthy (ADR 27): which revisions are kept, and when one is held.
+//! Back to a revision that was healthy (ADR 27): which revisions are kept, and when one is held.
 //!
 //! A revision that is held is never applied; the kept objects are, also against drift, until another revision comes, the spec or
 //! the variables change, or a person releases it.
 
+mod by_hand;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::kustomize::{Kustomization, RELEASED_ANNOTATION as RELEASED};
-use api::meta::reasons;
+use api::kustomize::{
+    Kustomization, KustomizationStatus, RELEASED_ANNOTATION as RELEASED, ROLLBACK_ANNOTATION as ROLLBACK,
+};
+use api::meta::{
+    ROLLBACK_REASON_ANNOTATION as ROLLBACK_REASON, ROLLBACK_TO_ANNOTATION as ROLLBACK_TO, Snapshot, reasons,
+};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube_apply::{Class, Expected, Inventory, Means, Prepared};
 use manifest::ObjectId;
 
 use super::ended::Failed;
+use super::frozen;
 use super::observe::Observed;
 use super::pass::Pass;
-use super::plan::{Content, Plan};
+use super::plan::{Content, Kept, Plan};
 use super::status::Health;
 use crate::context::Context;
 use crate::error::Error;
 use crate::good::{self, Head, Held, Record};
 use crate::memory::{Inputs, Run};
 
-/// The annotation that asks for it, and its only value.
-pub const ROLLBACK: &str = "windlass.dev/rollback";
+pub(super) use by_hand::{begin, is_under_way, problem};
+
+/// The value of [`ROLLBACK`] if a revision that is not healthy is held by itself.
 pub const LAST_KNOWN_GOOD: &str = "last-known-good";
+/// Its value if only a person goes back.
+pub const BY_HAND: &str = "by-hand";
 /// The annotation with the time for which a revision may be unhealthy.
 const AFTER: &str = "windlass.dev/rollback-after";
 /// Characters of what was not healthy that are kept.
 const MAX_WHY: usize = 600;
 
-/// Returns whether an object asks to be rolled back.
-pub fn is_wanted(object: &Kustomization) -> bool {
+/// Returns whether an object asks for its revisions to be kept, or is rolled back to one of them.
+pub fn is_kept(object: &Kustomization) -> bool {
+    is_wanted(object) || by_hand::is_asked(object)
+}
+
+fn is_wanted(object: &Kustomization) -> bool {
+    is_automatic(object) || annotation(object, ROLLBACK) == Some(BY_HAND)
+}
+
+/// Returns whether an object is to be rolled back by itself.
+fn is_automatic(object: &Kustomization) -> bool {
     annotation(object, ROLLBACK) == Some(LAST_KNOWN_GOOD)
 }
 
 /// Returns the annotations that wake an object when they change, as they are not part of its spec.
-pub fn wishes(object: &Kustomization) -> [Option<String>; 3] {
-    [ROLLBACK, AFTER, RELEASED].map(|key| annotation(object, key).map(str::to_owned))
+pub fn wishes(object: &Kustomization) -> [Option<String>; 5] {
+    [ROLLBACK, AFTER, RELEASED, ROLLBACK_TO, ROLLBACK_REASON]
+        .map(|key| annotation(object, key).map(str::to_owned))
 }
 
 /// Returns the error in the annotations, if there is one.
 pub(super) fn mistake(object: &Kustomization) -> Option<String> {
     let asked = annotation(object, ROLLBACK)?;
-    if asked != LAST_KNOWN_GOOD {
+    if !is_wanted(object) {
         return Some(format!(
-            "the annotation {ROLLBACK} must be '{LAST_KNOWN_GOOD}', and not '{asked}'"
+            "the annotation {ROLLBACK} must be '{LAST_KNOWN_GOOD}' or '{BY_HAND}', and not '{asked}'"
         ));
     }
     let problem = after(object).err()?;
@@ -68,28 +88,25 @@ fn after(object: &Kustomization) -> Result<Duration, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Returns what to apply: the source's revision or, while that is held, the last revision that was healthy.
+/// Returns what to apply: the source's revision or, while that is held, an earlier one that was healthy.
 pub(super) fn content(observed: &Observed, inputs: &Inputs) -> Content {
     let object = &observed.object;
-    let Record {
-        good: Some(good),
-        held: Some(held),
-    } = &observed.record
-    else {
+    if by_hand::is_asked(object) {
+        return by_hand::wanted(observed).map_or(Content::Source, Content::Good);
+    }
+    let Some(held) = &observed.record.held else {
         return Content::Source;
     };
-    let is_held = is_wanted(object)
+    let is_held = is_automatic(object)
+        && !held.by_hand
         && (held.generation, &held.revision, &held.digest)
             == (inputs.generation, &inputs.revision, &inputs.digest)
         && annotation(object, RELEASED) != Some(&held.revision)
         // What was touched may be what was missing.
         && !observed.variables_touched;
-    match is_held {
-        true => Content::Good {
-            revision: good.revision.clone(),
-            origin_revision: good.origin_revision.clone(),
-        },
-        false => Content::Source,
+    match observed.record.find(&held.instead) {
+        Some(head) if is_held => Content::Good(Kept::from(head)),
+        _ => Content::Source,
     }
 }
 
@@ -101,7 +118,7 @@ pub(super) async fn load(
 ) -> Result<(), good::Error> {
     let known = context.memory.with(key, |entry| entry.record.clone());
     let uid = observed.object.uid().unwrap_or_default();
-    if !is_wanted(&observed.object) {
+    if !is_recorded(observed) {
         if known.is_some_and(|known| known != Record::default()) {
             context.good.forget(&uid).await?;
         }
@@ -121,46 +138,68 @@ pub(super) async fn load(
     Ok(())
 }
 
+/// Returns whether what is delivered is recorded: to go back to it, or to know it while a Freeze is in force.
+pub(super) fn is_recorded(observed: &Observed) -> bool {
+    is_kept(&observed.object) || observed.frozen.is_covered
+}
+
 /// Deletes the record of an object that is being deleted.
 pub(super) async fn forget(pass: &Pass<'_>) -> Result<(), Error> {
     let uid = pass.object().uid().unwrap_or_default();
-    match is_wanted(pass.object()) {
+    match is_recorded(&pass.observed) {
         true => Ok(pass.context.good.forget(&uid).await?),
         false => Ok(()),
     }
 }
 
-/// Returns whether what a run applies may be kept: it asks for health, or nothing would ever be held.
-pub(super) fn may_be_kept(object: &Kustomization) -> bool {
-    is_wanted(object) && (object.spec.wait || !object.spec.health_checks.is_empty())
-}
-
 /// Keeps a healthy revision, before it is reported.
 pub(super) async fn keep(pass: &Pass<'_>, run: &Run, health: Health) -> Result<(), Error> {
     pass.remembered(|entry| entry.unhealthy_since = None);
-    let (true, Some(packed)) = (matches!(health, Health::Passed(_)), &run.packed) else {
-        return Ok(());
-    };
     let head = Head {
-        generation: run.plan.inputs.generation,
+        spec: frozen::spec_digest(pass.object()),
         revision: run.plan.inputs.revision.clone(),
         origin_revision: run.plan.origin_revision.clone(),
         checksum: run.checksum.clone(),
+        size: run.packed.as_ref().map(|packed| packed.len() as u64),
     };
-    pass.context.good.keep(pass.object(), &head, packed).await?;
-    pass.remembered(|entry| {
-        entry.record = Some(Record {
-            good: Some(head),
-            held: None,
-        });
-    });
-    Ok(())
+    let (known, is_covered) = (&pass.observed.record, pass.observed.frozen.is_covered);
+    let is_newest = |newest: &Head| (&newest.spec, &newest.checksum) == (&head.spec, &head.checksum);
+    // Without its objects it is recorded for Freezes alone: nothing goes back to it.
+    let is_due = match health {
+        Health::Passed(_) | Health::NotAsked if head.has_objects() => true,
+        _ => is_covered && !known.kept.first().is_some_and(is_newest),
+    };
+    if !is_due {
+        return Ok(());
+    }
+    let store = &pass.context.good;
+    match store
+        .keep(pass.object(), known, &head, run.packed.as_deref())
+        .await
+    {
+        Err(error @ good::Error::Full(_)) if is_covered => {
+            let head = Head { size: None, ..head };
+            kept_as(pass, store.keep(pass.object(), known, &head, None).await?);
+            Err(error.into())
+        }
+        kept => {
+            kept_as(pass, kept?);
+            Ok(())
+        }
+    }
+}
+
+fn kept_as(pass: &Pass<'_>, record: Record) {
+    pass.remembered(|entry| entry.record = Some(record));
 }
 
 /// Reports once that objects could not be kept.
 pub(super) fn is_not_kept(pass: &Pass<'_>, plan: &Plan, checksum: &str, why: &str) {
     pass.remembered(|entry| entry.unkept = Some(checksum.to_owned()));
-    pass.recorder.cannot_be_kept(plan, why);
+    // For a Freeze alone it is no loss: what waits says that drift is not corrected.
+    if is_wanted(pass.object()) {
+        pass.recorder.cannot_be_kept(plan, why);
+    }
 }
 
 /// Ends a hold, as a run of the source's revision begins.
@@ -194,22 +233,24 @@ pub(super) async fn hold(pass: &Pass<'_>, plan: &Plan, failed: &Failed) -> bool 
         entry.unhealthy_since = Some((plan.inputs.clone(), since));
         since
     });
-    let (object, good) = (pass.object(), pass.observed.record.good.as_ref());
     let unhealthy_for = now.duration_since(since).unsigned_abs();
-    if !may_go_back(
-        object,
-        good,
+    let good = way_back(
+        pass.object(),
+        &pass.observed.record,
         (&plan.inputs, failed.checksum.as_ref()),
         unhealthy_for,
-    ) {
+    );
+    let Some(good) = good else {
         return false;
-    }
+    };
     let held = Held {
         generation: plan.inputs.generation,
         revision: plan.inputs.revision.clone(),
         digest: plan.inputs.digest.clone(),
         why: failed.error.message().chars().take(MAX_WHY).collect(),
         since: now,
+        instead: good.checksum.clone(),
+        by_hand: false,
     };
     let uid = pass.object().uid().unwrap_or_default();
     if let Err(error) = pass.context.good.hold(&uid, Some(&held)).await {
@@ -230,34 +271,41 @@ pub(super) async fn hold(pass: &Pass<'_>, plan: &Plan, failed: &Failed) -> bool 
     true
 }
 
-/// Returns whether there is a way back from inputs whose objects were not healthy for so long.
-fn may_go_back(
+/// Returns the revision to go back to from inputs whose objects were not healthy for so long.
+fn way_back<'a>(
     object: &Kustomization,
-    good: Option<&Head>,
+    record: &'a Record,
     (inputs, checksum): (&Inputs, Option<&String>),
     unhealthy_for: Duration,
-) -> bool {
-    let Some(good) = good else {
-        return false;
-    };
-    is_wanted(object)
+) -> Option<&'a Head> {
+    let may_go_back = is_automatic(object)
         && annotation(object, RELEASED) != Some(&inputs.revision)
-        // Of another spec the objects may belong elsewhere.
-        && good.generation == inputs.generation
-        // The same objects were healthy: going back changes nothing.
-        && checksum != Some(&good.checksum)
-        && is_the_last(object, good)
-        && after(object).is_ok_and(|after| unhealthy_for >= after)
+        && after(object).is_ok_and(|after| unhealthy_for >= after);
+    if !may_go_back {
+        return None;
+    }
+    // One that was healthy since and could not be kept is in the history all the same: there is no way past it.
+    let good = match object.status.as_ref().and_then(last_good) {
+        Some(newest) => record.find(&newest.digest),
+        None => record.kept.first(),
+    };
+    good.filter(|good| {
+        good.has_objects()
+            // Of another spec the objects may belong elsewhere.
+            && frozen::is_of_spec(good, object)
+            // The same objects were healthy: going back changes nothing.
+            && checksum != Some(&good.checksum)
+    })
 }
 
-/// Returns whether no other revision was healthy since. One that could not be kept is in the history all the same.
-fn is_the_last(object: &Kustomization, good: &Head) -> bool {
-    let was_good =
-        |outcome: &str| [reasons::RECONCILIATION_SUCCEEDED, reasons::ROLLED_BACK].contains(&outcome);
+/// Returns the newest of the history that went well.
+pub(super) fn last_good(status: &KustomizationStatus) -> Option<&Snapshot> {
+    let was_good = |snapshot: &&Snapshot| {
+        let outcome = &*snapshot.last_reconciled_status;
+        [reasons::RECONCILIATION_SUCCEEDED, reasons::ROLLED_BACK].contains(&outcome)
+    };
     // The newest is first.
-    let mut history = object.status.iter().flat_map(|status| &status.history);
-    let newest = history.find(|snapshot| was_good(&snapshot.last_reconciled_status));
-    newest.is_none_or(|newest| newest.digest == good.checksum)
+    status.history.iter().find(was_good)
 }
 
 /// Which of the objects stay as they are: Jobs have run, definitions may have objects of the newer version, and what cannot be
@@ -304,34 +352,55 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
-    fn way_back(object: &Kustomization, generation: i64, checksum: &str, unhealthy_for: Duration) -> bool {
+    fn goes_back(object: &Kustomization, checksum: &str, unhealthy_for: Duration) -> bool {
+        let of = self::object(&json!({}), &[]);
+        goes_back_of(object, &of, checksum, unhealthy_for)
+    }
+
+    /// Back to what was built with the spec of another object.
+    fn goes_back_of(
+        object: &Kustomization,
+        of: &Kustomization,
+        checksum: &str,
+        unhealthy_for: Duration,
+    ) -> bool {
         let good = Head {
-            generation: 3,
+            spec: frozen::spec_digest(of),
             revision: "r0".to_owned(),
             origin_revision: None,
             checksum: "sha256:0".to_owned(),
+            size: Some(1),
+        };
+        let record = Record {
+            kept: vec![good],
+            held: None,
         };
         let inputs = Inputs {
-            generation,
+            generation: 3,
             revision: "r1".to_owned(),
             digest: "sha256:r1".to_owned(),
         };
         let checksum = checksum.to_owned();
-        may_go_back(object, Some(&good), (&inputs, Some(&checksum)), unhealthy_for)
+        way_back(object, &record, (&inputs, Some(&checksum)), unhealthy_for).is_some()
     }
 
     #[test]
     fn there_is_a_way_back_to_other_objects_of_the_same_spec() {
         let wanted = object(&json!({ROLLBACK: LAST_KNOWN_GOOD}), &[]);
-        assert!(way_back(&wanted, 3, "sha256:1", Duration::ZERO));
-        assert!(!way_back(&wanted, 4, "sha256:1", MINUTE), "another spec");
-        assert!(!way_back(&wanted, 3, "sha256:0", MINUTE), "the same objects");
-        assert!(!way_back(&object(&json!({}), &[]), 3, "sha256:1", MINUTE));
+        assert!(goes_back(&wanted, "sha256:1", Duration::ZERO));
+        let mut other = object(&json!({}), &[]);
+        other.spec.suspend = true;
+        other.spec.timeout = Some(api::meta::Duration::from(MINUTE));
+        assert!(goes_back_of(&wanted, &other, "sha256:1", MINUTE), "the same spec");
+        other.spec.path = "./elsewhere".to_owned().into();
+        assert!(!goes_back_of(&wanted, &other, "sha256:1", MINUTE), "another spec");
+        assert!(!goes_back(&wanted, "sha256:0", MINUTE), "the same objects");
+        assert!(!goes_back(&object(&json!({}), &[]), "sha256:1", MINUTE));
         let released = object(&json!({ROLLBACK: LAST_KNOWN_GOOD, RELEASED: "r1"}), &[]);
-        assert!(!way_back(&released, 3, "sha256:1", MINUTE));
+        assert!(!goes_back(&released, "sha256:1", MINUTE));
         let patient = object(&json!({ROLLBACK: LAST_KNOWN_GOOD, AFTER: "1m"}), &[]);
-        assert!(!way_back(&patient, 3, "sha256:1", MINUTE / 2));
-        assert!(way_back(&patient, 3, "sha256:1", MINUTE));
+        assert!(!goes_back(&patient, "sha256:1", MINUTE / 2));
+        assert!(goes_back(&patient, "sha256:1", MINUTE));
     }
 
     #[test]
@@ -339,10 +408,10 @@ mod tests {
         let (succeeded, failed) = ("ReconciliationSucceeded", "HealthCheckFailed");
         let wish = json!({ROLLBACK: LAST_KNOWN_GOOD});
         let kept = [("sha256:1", failed), ("sha256:0", succeeded)];
-        assert!(way_back(&object(&wish, &kept), 3, "sha256:1", MINUTE));
+        assert!(goes_back(&object(&wish, &kept), "sha256:1", MINUTE));
         let passed = [("sha256:2", succeeded), ("sha256:0", succeeded)];
-        assert!(!way_back(&object(&wish, &passed), 3, "sha256:1", MINUTE));
+        assert!(!goes_back(&object(&wish, &passed), "sha256:1", MINUTE));
         let rolled_back = [("sha256:0", "RolledBack"), ("sha256:2", succeeded)];
-        assert!(way_back(&object(&wish, &rolled_back), 3, "sha256:1", MINUTE));
+        assert!(goes_back(&object(&wish, &rolled_back), "sha256:1", MINUTE));
     }
 }

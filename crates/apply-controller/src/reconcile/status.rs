@@ -2,6 +2,8 @@
 //!
 //! Every condition of this controller is written here, also those that report progress before a long step.
 
+mod held;
+
 use std::time::Duration;
 
 use api::kustomize::{KustomizationStatus, ResourceInventory};
@@ -10,12 +12,11 @@ use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use reconcile_kit::freezes;
 use reconcile_kit::writer::Frame;
 
 use super::report::{self, Reports};
-
-/// Objects that a message names.
-const MAX_NAMED: usize = 20;
+pub use held::{RolledBack, named};
 
 /// Outcome of a reconcile, as far as the status shows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +47,8 @@ pub enum Report {
         inventory: ResourceInventory,
         /// How long this may take.
         timeout: Duration,
+        /// Something newer waits for the end of a Freeze.
+        is_frozen: bool,
     },
     /// All is applied and pruned; health is being waited for.
     Waiting {
@@ -59,6 +62,13 @@ pub enum Report {
         timeout: Duration,
         /// Object that is waited for, and why it takes so long, once that was looked up.
         present: Option<String>,
+        /// Something newer waits for the end of a Freeze.
+        is_frozen: bool,
+    },
+    /// Something new waits for the end of a Freeze.
+    Frozen {
+        /// What, until when and why.
+        message: String,
     },
     /// Others apply objects of ours, too.
     Rivals(Option<String>),
@@ -68,61 +78,6 @@ pub enum Report {
     Succeeded(Success),
     /// All is as the last revision that was healthy says; that of the source is held.
     RolledBack(Box<RolledBack>),
-}
-
-/// Names the first of several objects, and counts the rest.
-pub fn named(objects: &[String]) -> String {
-    let shown = objects.len().min(MAX_NAMED);
-    let more = match objects.len() - shown {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", objects[..shown].join(", "))
-}
-
-/// How a revision is held.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RolledBack {
-    /// Revision that is applied.
-    pub revision: String,
-    /// Revision at the origin of that.
-    pub origin_revision: Option<String>,
-    /// Revision that is held.
-    pub held: String,
-    /// What was not healthy.
-    pub why: String,
-    /// Since when it is held.
-    pub since: Option<Timestamp>,
-    /// The command that releases it.
-    pub release: String,
-    /// Objects that stay as the held revision has them.
-    pub stays: Vec<String>,
-    /// Objects that are managed now.
-    pub inventory: ResourceInventory,
-    /// Health of what is applied.
-    pub health: Health,
-    /// Entry for the history; None if nothing was changed.
-    pub history: Option<Entry>,
-}
-
-impl RolledBack {
-    /// Message of Ready.
-    pub fn message(&self) -> String {
-        let since = self.since.map(whole_seconds);
-        let held = since.map_or_else(
-            || "is held".to_owned(),
-            |since| format!("has been held since {since}"),
-        );
-        let stays = match self.stays.as_slice() {
-            [] => String::new(),
-            stays => format!(" These objects stayed as they were: {}.", named(stays)),
-        };
-        format!(
-            "revision {} {held}: {}. Revision {}, the last that was healthy, is applied instead, until there is a newer \
-             one or this one is released ({}).{stays}",
-            self.held, self.why, self.revision, self.release
-        )
-    }
 }
 
 /// How a run failed.
@@ -138,6 +93,8 @@ pub struct Failure {
     pub inventory: Option<ResourceInventory>,
     /// A revision is held, and stays so.
     pub is_held: bool,
+    /// Something newer waits for the end of a Freeze.
+    pub is_frozen: bool,
     /// Entry for the history; None if nothing was built.
     pub history: Option<Entry>,
 }
@@ -203,6 +160,7 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
     match report {
         Report::Suspended => {}
         Report::Stalled { reason, message } => {
+            freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::RECONCILING);
             set(
                 &mut status,
@@ -217,6 +175,8 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             status.observed_generation = Some(frame.generation);
         }
         Report::Blocked { reason, message } => {
+            // Something else is in the way now.
+            freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::STALLED);
             set(
                 &mut status,
@@ -230,8 +190,9 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             attempted,
             inventory,
             timeout,
+            is_frozen,
         } => {
-            tried(&mut status, &revision, &attempted);
+            tried(&mut status, frame, (&revision, &attempted), is_frozen);
             status.inventory = Some(inventory);
             progressing(
                 &mut status,
@@ -247,8 +208,9 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             inventory,
             timeout,
             present,
+            is_frozen,
         } => {
-            tried(&mut status, &revision, &attempted);
+            tried(&mut status, frame, (&revision, &attempted), is_frozen);
             status.inventory = Some(inventory);
             let mut message = format!(
                 "Running health checks for revision {revision} with a timeout of {}",
@@ -265,58 +227,32 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             );
             status.last_attempted_revision = Some(attempted);
         }
+        Report::Frozen { message } => {
+            let is_delivered = status.last_applied_revision.is_some();
+            freezes::report(&mut status.conditions, frame, &message, is_delivered);
+        }
         Report::Rivals(told) => rivals(&mut status, frame, told.as_deref()),
         Report::Failed(failure) => failed(&mut status, frame, failure),
         Report::Succeeded(success) => succeeded(&mut status, frame, success),
-        Report::RolledBack(rolled_back) => self::rolled_back(&mut status, frame, *rolled_back),
+        Report::RolledBack(rolled_back) => held::rolled_back(&mut status, frame, *rolled_back),
     }
     status
 }
 
-/// What the source has is tried: nothing is held any more.
-fn tried(status: &mut KustomizationStatus, revision: &str, attempted: &str) {
+/// What the source has is tried: nothing is held any more, and nothing waits.
+fn tried(
+    status: &mut KustomizationStatus,
+    frame: Frame<'_>,
+    (revision, attempted): (&str, &str),
+    is_frozen: bool,
+) {
+    if is_frozen {
+        return;
+    }
+    freezes::thawed(&mut status.conditions, frame.now);
     if revision == attempted {
         conditions::remove(&mut status.conditions, condition_types::HELD);
     }
-}
-
-fn rolled_back(status: &mut KustomizationStatus, frame: Frame<'_>, rolled_back: RolledBack) {
-    let message = rolled_back.message();
-    for gone in [condition_types::STALLED, condition_types::RECONCILING] {
-        conditions::remove(&mut status.conditions, gone);
-    }
-    let is_healthy = conditions::is_true(&status.conditions, condition_types::HEALTHY);
-    if let (Health::Passed(after), false) = (rolled_back.health, is_healthy) {
-        let message = format!("Health check passed in {}", go(after));
-        set(
-            status,
-            frame,
-            Fact::holds(condition_types::HEALTHY, reasons::SUCCEEDED, message),
-        );
-    }
-    // For whoever looks at Ready alone it is what it would be without going back.
-    set(
-        status,
-        frame,
-        Fact::does_not_hold(
-            condition_types::READY,
-            reasons::HEALTH_CHECK_FAILED,
-            message.clone(),
-        ),
-    );
-    set(
-        status,
-        frame,
-        Fact::holds(condition_types::HELD, reasons::ROLLED_BACK, message),
-    );
-    if let Some(entry) = rolled_back.history {
-        remember(status, frame, entry, reasons::ROLLED_BACK);
-    }
-    status.inventory = Some(rolled_back.inventory);
-    status.last_attempted_revision = Some(rolled_back.held);
-    status.last_applied_revision = Some(rolled_back.revision);
-    status.last_applied_origin_revision = rolled_back.origin_revision;
-    status.observed_generation = Some(frame.generation);
 }
 
 /// Says what is under way, in words of Flux; after them, what it waits for at present.
@@ -369,6 +305,9 @@ fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) 
     if !failure.is_held {
         conditions::remove(&mut status.conditions, condition_types::HELD);
     }
+    if !failure.is_frozen {
+        conditions::remove(&mut status.conditions, condition_types::FROZEN);
+    }
     if let Some(revision) = failure.revision {
         status.last_attempted_revision = Some(revision);
     }
@@ -410,6 +349,7 @@ fn succeeded(status: &mut KustomizationStatus, frame: Frame<'_>, success: Succes
         condition_types::STALLED,
         condition_types::RECONCILING,
         condition_types::HELD,
+        condition_types::FROZEN,
     ] {
         conditions::remove(&mut status.conditions, gone);
     }
@@ -565,6 +505,7 @@ mod tests {
             revision: Some("r2".to_owned()),
             inventory: None,
             is_held: false,
+            is_frozen: false,
             history: Some(entry("r2")),
         })
     }
@@ -575,6 +516,7 @@ mod tests {
             origin_revision: None,
             held: "r2".to_owned(),
             why: "web is not there".to_owned(),
+            by_hand: false,
             since: Some(BEFORE),
             release: "windlass release kustomization/app -n ns".to_owned(),
             stays: vec!["Job/ns/once".to_owned()],
@@ -623,6 +565,7 @@ mod tests {
             attempted: attempted.into(),
             inventory: inventory(&["a"]),
             timeout: Duration::from_secs(1),
+            is_frozen: false,
         };
         let is_held =
             |status: &KustomizationStatus| conditions::is_true(&status.conditions, condition_types::HELD);
@@ -634,6 +577,34 @@ mod tests {
             success("r2", Health::NotAsked, false)
         )));
         assert!(!is_held(&next(&status, frame(), failure(reasons::BUILD_FAILED))));
+    }
+
+    #[test]
+    fn a_rollback_by_hand_says_what_the_source_has_and_how_it_ends() {
+        let Report::RolledBack(by_health) = rolled_back(Some(entry("r1"))) else {
+            unreachable!()
+        };
+        let by_hand = RolledBack {
+            by_hand: true,
+            why: "carts are empty".to_owned(),
+            stays: Vec::new(),
+            ..*by_health
+        };
+        let report = Report::RolledBack(Box::new(by_hand));
+        let status = next(&KustomizationStatus::default(), frame(), report);
+        assert_eq!(
+            shown(&status),
+            [
+                "Ready=False RolledBack",
+                "Healthy=True Succeeded",
+                "Held=True RolledBack"
+            ]
+        );
+        assert_eq!(
+            status.conditions[0].message,
+            "rolled back by hand to revision r1 since 1970-01-01T00:00:00Z: carts are empty. The source has revision r2, which is \
+             not applied until it is released (windlass release kustomization/app -n ns)."
+        );
     }
 
     /// The conditions as `Type=Status Reason`, in their order.
@@ -654,6 +625,7 @@ mod tests {
             attempted: "r1".into(),
             inventory: inventory(&["a"]),
             timeout,
+            is_frozen: false,
         };
         let status = next(&status, frame(), applying);
         assert_eq!(
@@ -669,6 +641,7 @@ mod tests {
             inventory: inventory(&["a"]),
             timeout,
             present: Some("waiting for: [x]".into()),
+            is_frozen: false,
         };
         let status = next(&status, frame(), waiting);
         let messages: Vec<_> = status.conditions.iter().map(|c| c.message.as_str()).collect();

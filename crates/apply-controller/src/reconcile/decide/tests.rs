@@ -1,13 +1,17 @@
+mod freezes;
+mod rollbacks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use reconcile_kit::dependencies::State;
+use reconcile_kit::freezes::Frozen;
 
 use super::super::observe::{Lineage, SourceArtifact};
 use super::*;
-use crate::good::{Head, Held, Record};
+use crate::good::Record;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -49,12 +53,15 @@ fn observed(spec: Value) -> Observed {
         attempt: Some(attempt(Outcome::Succeeded, 0)),
         waiting: None,
         drifted: false,
+        correct_at: None,
         variables_touched: false,
         revived: false,
         has_rivals_untold: false,
         prune_confirmed: false,
         record: Record::default(),
         handing_over: None,
+        frozen: Frozen::default(),
+        waits: None,
     }
 }
 
@@ -171,6 +178,14 @@ fn what_waits_for_an_heir_goes_on_when_that_moved_or_takes_too_long() {
 }
 
 #[test]
+fn a_correction_that_was_put_off_is_not_forgotten() {
+    let mut observed = observed(json!({}));
+    let until = NOW + SignedDuration::from_secs(5);
+    observed.correct_at = Some(until);
+    assert_eq!(decided(&observed), Decision::Rest { until });
+}
+
+#[test]
 fn what_needs_no_run_rests() {
     let rests = |change: &dyn Fn(&mut Observed)| {
         let mut observed = observed(json!({}));
@@ -222,7 +237,7 @@ fn a_wait_is_left_alone_until_it_ends_or_the_inputs_change() {
         finished: true,
         untold: true,
     });
-    assert!(matches!(decided(&observed), Decision::Conclude(_)));
+    assert!(matches!(decided(&observed), Decision::Conclude));
     observed.attempt.as_mut().unwrap().inputs = inputs(3, "r0");
     assert_eq!(trigger(&observed), Some(Trigger::Revision));
 }
@@ -460,120 +475,4 @@ fn sources_of_other_namespaces_can_be_locked_out() {
         }
         other => panic!("{other:?}"),
     }
-}
-
-/// An object whose newest revision, r1, was not healthy; r0 was.
-fn held() -> Observed {
-    let mut observed = observed(json!({"wait": true}));
-    let mut object = (*observed.object).clone();
-    object.metadata.annotations =
-        Some([(rollback::ROLLBACK.into(), rollback::LAST_KNOWN_GOOD.into())].into());
-    observed.object = Arc::new(object);
-    observed.attempt = Some(attempt(Outcome::Failed, 0));
-    observed.record = Record {
-        good: Some(Head {
-            generation: 3,
-            revision: "r0".into(),
-            origin_revision: None,
-            checksum: "sha256:0".into(),
-        }),
-        held: Some(Held {
-            generation: 3,
-            revision: "r1".into(),
-            digest: "sha256:r1".into(),
-            why: "no".into(),
-            since: NOW,
-        }),
-    };
-    observed
-}
-
-fn good() -> Content {
-    Content::Good {
-        revision: "r0".into(),
-        origin_revision: None,
-    }
-}
-
-fn annotated(observed: &mut Observed, key: &str, value: &str) {
-    let mut object = (*observed.object).clone();
-    let annotations = object.metadata.annotations.get_or_insert_default();
-    annotations.insert(key.into(), value.into());
-    observed.object = Arc::new(object);
-}
-
-#[test]
-fn what_is_held_is_rolled_back_and_stays_so() {
-    let mut observed = held();
-    let Decision::Run(plan) = decided(&observed) else {
-        panic!("{:?}", decided(&observed))
-    };
-    assert_eq!((plan.trigger, &plan.content), (Trigger::Rollback, &good()));
-    assert_eq!((plan.revision(), &*plan.inputs.revision), ("r0", "r1"));
-    // Applied: against drift and at the interval it is applied again.
-    observed.attempt = Some(Attempt {
-        content: good(),
-        ..attempt(Outcome::Succeeded, 0)
-    });
-    assert!(matches!(decided(&observed), Decision::Rest { .. }));
-    observed.drifted = true;
-    let Decision::Run(plan) = decided(&observed) else {
-        panic!("{:?}", decided(&observed))
-    };
-    assert_eq!((plan.trigger, plan.content), (Trigger::Drift, good()));
-}
-
-#[test]
-fn whatever_is_new_ends_a_hold() {
-    let of_source = |observed: &Observed| match decided(observed) {
-        Decision::Run(plan) => (plan.content == Content::Source).then_some(plan.trigger),
-        _ => None,
-    };
-    let applied = |observed: &mut Observed| {
-        observed.attempt = Some(Attempt {
-            content: good(),
-            ..attempt(Outcome::Succeeded, 0)
-        });
-    };
-    let mut newer = held();
-    applied(&mut newer);
-    let artifact = SourceArtifact {
-        url: String::new(),
-        digest: "sha256:r2".into(),
-        revision: "r2".into(),
-        origin_revision: None,
-    };
-    newer.source = Source::Artifact(artifact);
-    assert_eq!(of_source(&newer), Some(Trigger::Revision));
-    let mut released = held();
-    applied(&mut released);
-    annotated(&mut released, "windlass.dev/released-revision", "r1");
-    assert_eq!(of_source(&released), Some(Trigger::Rollback));
-    annotated(&mut released, "windlass.dev/released-revision", "r0");
-    assert_eq!(of_source(&released), None);
-    let mut touched = held();
-    applied(&mut touched);
-    touched.variables_touched = true;
-    assert_eq!(of_source(&touched), Some(Trigger::Rollback));
-    let mut unwanted = held();
-    applied(&mut unwanted);
-    unwanted.object = Arc::new(object(json!({})));
-    assert_eq!(of_source(&unwanted), Some(Trigger::Rollback));
-}
-
-#[test]
-fn annotations_that_mean_nothing_stall() {
-    let mut observed = held();
-    annotated(&mut observed, "windlass.dev/rollback-after", "soon");
-    let Decision::Stalled { message, .. } = decided(&observed) else {
-        panic!("{:?}", decided(&observed))
-    };
-    assert!(message.contains("windlass.dev/rollback-after"), "{message}");
-    annotated(&mut observed, "windlass.dev/rollback-after", "10m");
-    assert!(matches!(decided(&observed), Decision::Run(_)));
-    annotated(&mut observed, rollback::ROLLBACK, "always");
-    let Decision::Stalled { message, .. } = decided(&observed) else {
-        panic!("{:?}", decided(&observed))
-    };
-    assert!(message.contains("'last-known-good'"), "{message}");
 }
