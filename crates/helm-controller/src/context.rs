@@ -8,6 +8,7 @@ use controller_kit::ObjectKey;
 use controller_kit::queue::Backoff;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
+use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,8 @@ pub struct Context {
     pub memory: Memory,
     /// Charts that were loaded.
     pub charts: Charts,
+    /// When nothing new is delivered.
+    pub freezes: Freezes,
     /// Policy set by flags.
     pub policy: Policy,
     /// ConfigMaps and Secrets that specs refer to are watched, all of them.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::delivery::FreezeKind;
 use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use api::source::{ExternalArtifact, HelmChart, OCIRepository};
@@ -13,6 +14,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
+use reconcile_kit::freezes::Freezes;
 use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, sources};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +41,12 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (charts, charts_changed) = sources::watch::<HelmChart>(&kit.client, watch);
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
+    let (freezes, freezes_changed) = Freezes::new(
+        &kit.client,
+        watch,
+        FreezeKind::HelmRelease,
+        (&kit.namespace, delivery.freeze_exceptions),
+    );
     let object_level = settings.policy.object_level_identity;
     let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let tracks_digests = !settings.policy.ignore_chart_digest;
@@ -58,6 +66,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         },
         memory: Memory::default(),
         charts: Charts::new(setup.artifacts, flags.chart_cache_bytes, tracks_digests),
+        freezes,
         policy: settings.policy,
         backoff: delivery.common.rate.into(),
         watches_configs: settings.watched_configs.as_deref() == Some(ALL_CONFIGS),
@@ -73,7 +82,16 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             follow::source(Arc::clone(&context), oci_changed),
             follow::source(Arc::clone(&context), external_changed),
         ),
-        follow::drift(Arc::clone(&context), setup.drifts),
+        futures::future::join(
+            follow::drift(Arc::clone(&context), setup.drifts),
+            context
+                .freezes
+                .follow(freezes_changed, |concerned: &dyn Fn(&HelmRelease) -> bool| {
+                    // No run that is under way is broken off for it.
+                    let concerned = context.base.concerned(concerned).into_iter();
+                    concerned.for_each(|key| context.base.queue.add(key));
+                }),
+        ),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
                 follow::touched(&context, ValuesKind::ConfigMap, &key);
@@ -97,7 +115,9 @@ async fn work(context: Arc<Context>, flags: &Flags, token: CancellationToken) ->
         context.base.objects.store().wait_until_ready().await?;
         context.sources.charts.wait_until_ready().await?;
         context.sources.oci_repositories.wait_until_ready().await?;
-        context.sources.external_artifacts.wait_until_ready().await
+        context.sources.external_artifacts.wait_until_ready().await?;
+        context.freezes.wait_until_ready().await;
+        Ok::<_, anyhow::Error>(())
     };
     tokio::select! {
         result = listed => result?,

@@ -20,9 +20,11 @@ use kube::{Api, ResourceExt as _};
 use kube_apply::Drift;
 use reconcile_kit::base;
 use reconcile_kit::dependencies::{self, is_ready};
+use reconcile_kit::freezes;
 
 use crate::context::Context;
 use crate::memory::{self, Seen};
+use crate::reconcile::decide::wishes;
 use crate::{drift_rules, release, source};
 
 /// Time for the watch to deliver the writes of our own actions, before or after these end.
@@ -32,6 +34,10 @@ const SETTLING: Duration = Duration::from_millis(500);
 #[derive(PartialEq)]
 pub struct Facts {
     own: ReconcileTrigger,
+    /// How a person has it rolled back.
+    rollback: [Option<String>; 2],
+    /// What decides which Freezes apply to it.
+    freezes: u64,
     ready: bool,
     /// All that an expression of a dependent may look at.
     whole: u64,
@@ -42,14 +48,16 @@ impl Facts {
     pub fn from_object(object: &HelmRelease) -> Self {
         Self {
             own: ReconcileTrigger::from_object(object),
+            rollback: wishes(object),
+            freezes: freezes::marks(object),
             ready: is_ready(object),
             whole: base::digest(object),
         }
     }
 }
 
-/// Trigger of an object's own reconciliation, and whether it is in our shard.
-type Own = (ReconcileTrigger, bool);
+/// Trigger of an object's own reconciliation, how a person has it rolled back, and whether it is in our shard.
+type Own = (ReconcileTrigger, [Option<String>; 2], bool);
 
 /// Enqueues HelmReleases as they change, and those that depend on them.
 pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<HelmRelease>>) {
@@ -63,6 +71,7 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
                 // A label moves it from one shard to another, and changes nothing else.
                 let own = (
                     ReconcileTrigger::from_object(&**object),
+                    wishes(object),
                     context.base.is_ours(object),
                 );
                 let facts = (own, is_ready(&**object));

@@ -29,6 +29,17 @@ pub struct Attempt {
     pub outcome: Outcome,
     /// When the next one is due, if nothing changes before.
     pub next: Timestamp,
+    /// The rollback that it carried out, as a person asked for it.
+    pub back: Option<Wish>,
+}
+
+/// A rollback that a person asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// The revision.
+    pub to: i64,
+    /// Why, in the person's words.
+    pub why: String,
 }
 
 /// State of a release as the watch of Helm's records knows it.
@@ -105,6 +116,8 @@ pub struct Entry {
     pub drifted: bool,
     /// A source of values or of a kubeconfig has changed since the newest run began.
     pub inputs_touched: bool,
+    /// Something waits for the end of a Freeze.
+    pub waits: bool,
     /// Helm's newest record.
     pub seen: Seen,
     /// How many runs have failed in a row.

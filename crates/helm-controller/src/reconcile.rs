@@ -51,7 +51,11 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
             let reported = recorder.report(Report::Suspended).await;
             reported.map_or_else(|error| recorder.unwritten(&error), |_| Next::Done)
         }
-        Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
+        Decision::Stalled { reason, message } => {
+            // An annotation may be what is wrong: without it all is as it was, and the status must say so again.
+            context.memory.with(&key, |entry| entry.attempt = None);
+            recorder.stalled(reason, message).await
+        }
         Decision::Blocked { reason, message } => match context.patience(&key) {
             Some(rest) => Next::After(rest),
             None => recorder.blocked(reason, message).await,
@@ -74,7 +78,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
             }
         }
         Decision::RemoveChart(chart) => remove_chart(&context, recorder, chart).await,
-        Decision::Run(plan) => run::run(&context, &key, &observed, recorder, plan, slot).await,
+        Decision::Run(plan) => run::run(&context, &key, &observed, recorder, *plan, slot).await,
         Decision::Rest { until } => Next::After(patience::until(until)),
     }
 }

@@ -8,6 +8,7 @@
 
 mod action;
 mod attempt;
+mod by_hand;
 mod delete;
 mod desired;
 mod digests;
@@ -34,6 +35,7 @@ mod verify;
 
 pub use action::Action;
 pub use attempt::begin;
+pub use by_hand::{Back, go_back};
 pub use delete::uninstall;
 pub use desired::Desired;
 pub use drift::{Change, Drift};

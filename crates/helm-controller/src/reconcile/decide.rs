@@ -4,18 +4,20 @@
 //! `release`, from Helm's records.
 
 use api::helm::{ChartArtifactKind, HelmRelease};
-use api::meta::reasons;
 pub use api::meta::reasons::ARTIFACT_FAILED;
+use api::meta::{ROLLBACK_REASON_ANNOTATION, ROLLBACK_TO_ANNOTATION, reasons};
 use api::source::HelmChart;
+use change_window::freeze::InForce;
 use controller_kit::{ObjectKey, check_name};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use reconcile_kit::checks::checks;
 use reconcile_kit::dependencies::{Dependency, Unmet};
 
 use super::observe::{Observed, Template};
 use crate::drift_rules;
 use crate::flags::Policy;
-use crate::memory::{Inputs, Outcome};
+use crate::memory::{Inputs, Outcome, Wish};
 use crate::source::{Reference, Source, SourceArtifact};
 
 /// Flux's reason of Ready while the source has nothing.
@@ -49,7 +51,7 @@ pub enum Decision {
     /// Delete the HelmChart of an earlier spec, if it is still there, and look again.
     RemoveChart(Option<ObjectKey>),
     /// Bring the release to what the spec, the chart and the values say.
-    Run(Plan),
+    Run(Box<Plan>),
     /// Nothing to do before this time.
     Rest {
         /// When the interval, or the retry after a failure, is due.
@@ -64,8 +66,29 @@ pub struct Plan {
     pub trigger: Trigger,
     /// Inputs of the run.
     pub inputs: Inputs,
-    /// Where the chart is.
-    pub artifact: SourceArtifact,
+    /// What the release is to be.
+    pub goal: Goal,
+    /// The Freeze that is in force.
+    pub freeze: Option<InForce>,
+}
+
+/// What a release is to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Goal {
+    /// What the spec, the values and the chart in this artifact say.
+    Source(SourceArtifact),
+    /// One of its revisions.
+    Back(Wish),
+}
+
+impl Goal {
+    /// Returns the rollback that a person asks for.
+    pub fn back(&self) -> Option<&Wish> {
+        match self {
+            Self::Source(_) => None,
+            Self::Back(wish) => Some(wish),
+        }
+    }
 }
 
 /// Why a run happens, most specific first.
@@ -77,6 +100,10 @@ pub enum Trigger {
     Spec,
     /// The source has another artifact.
     Revision,
+    /// A person goes back to another revision, or does not any more.
+    Rollback,
+    /// The Freeze has ended for which something waited.
+    Thaw,
     /// A person asked for it (`reconcile.fluxcd.io/requestedAt`).
     Requested,
     /// A ConfigMap or Secret that the spec refers to was touched.
@@ -100,6 +127,11 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
     if object.spec.suspend {
         return Decision::Suspended;
     }
+    match wish(object) {
+        Ok(None) => {}
+        Ok(Some(wish)) => return back(observed, wish, now),
+        Err(message) => return stalled(reasons::RECONCILIATION_FAILED, message),
+    }
     let Some(reference) = &observed.reference else {
         return stalled("InvalidChartReference", "invalid Chart reference".to_owned());
     };
@@ -115,10 +147,15 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
             return blocked(reasons::ARTIFACT_FAILED, message);
         }
     }
-    if let Some(decision) = observed
-        .dependencies
-        .iter()
-        .find_map(|found| unready(found, policy))
+    let unready = || {
+        observed
+            .dependencies
+            .iter()
+            .find_map(|found| unready(found, policy))
+    };
+    // While a Freeze is in force nothing new is released: what it depends on may wait as well.
+    if observed.frozen.now.is_none()
+        && let Some(decision) = unready()
     {
         return decision;
     }
@@ -142,14 +179,55 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
         revision: artifact.revision.clone(),
         digest: artifact.digest.clone(),
     };
-    match due(observed, &inputs, now) {
+    run(observed, inputs, Goal::Source(artifact.clone()), now)
+}
+
+fn run(observed: &Observed, inputs: Inputs, goal: Goal, now: Timestamp) -> Decision {
+    match due(observed, &inputs, goal.back(), now) {
         Ok(until) => Decision::Rest { until },
-        Err(trigger) => Decision::Run(Plan {
+        Err(trigger) => Decision::Run(Box::new(Plan {
             trigger,
             inputs,
-            artifact: artifact.clone(),
-        }),
+            goal,
+            freeze: observed.frozen.now.clone(),
+        })),
     }
+}
+
+/// Characters of a person's words that are kept.
+const MAX_WHY: usize = 600;
+
+/// Returns the annotations with which a person goes back, as they are not part of the spec.
+pub fn wishes(object: &HelmRelease) -> [Option<String>; 2] {
+    [ROLLBACK_TO_ANNOTATION, ROLLBACK_REASON_ANNOTATION].map(|key| object.annotations().get(key).cloned())
+}
+
+/// Returns the rollback that a person asks for.
+fn wish(object: &HelmRelease) -> Result<Option<Wish>, String> {
+    let [to, why] = wishes(object);
+    let Some(to) = to else {
+        return Ok(None);
+    };
+    let number = to.parse().ok().filter(|number| *number > 0);
+    let to = number.ok_or_else(|| {
+        let to: String = to.chars().take(MAX_WHY).collect();
+        format!("the annotation {ROLLBACK_TO_ANNOTATION} must be the number of a revision of the release, and not '{to}'")
+    })?;
+    let why = why.unwrap_or_else(|| "no reason was given".to_owned());
+    Ok(Some(Wish {
+        to,
+        why: why.chars().take(MAX_WHY).collect(),
+    }))
+}
+
+/// Goes back, whatever the source and the dependencies are like: the revision is in Helm's records.
+fn back(observed: &Observed, wish: Wish, now: Timestamp) -> Decision {
+    let inputs = Inputs {
+        generation: observed.object.metadata.generation.unwrap_or_default(),
+        revision: String::new(),
+        digest: String::new(),
+    };
+    run(observed, inputs, Goal::Back(wish), now)
 }
 
 fn blocked(reason: &'static str, message: String) -> Decision {
@@ -201,7 +279,12 @@ fn unready(dependency: &Dependency, policy: &Policy) -> Option<Decision> {
 }
 
 /// Returns when the next run is due, or why it is due now.
-fn due(observed: &Observed, inputs: &Inputs, now: Timestamp) -> Result<Timestamp, Trigger> {
+fn due(
+    observed: &Observed,
+    inputs: &Inputs,
+    back: Option<&Wish>,
+    now: Timestamp,
+) -> Result<Timestamp, Trigger> {
     let Some(attempt) = &observed.attempt else {
         return Err(Trigger::Startup);
     };
@@ -209,8 +292,12 @@ fn due(observed: &Observed, inputs: &Inputs, now: Timestamp) -> Result<Timestamp
     let handled = status.and_then(|status| status.last_handled_reconcile_at.as_ref());
     if attempt.inputs.generation != inputs.generation {
         Err(Trigger::Spec)
+    } else if attempt.back.as_ref() != back {
+        Err(Trigger::Rollback)
     } else if attempt.inputs != *inputs {
         Err(Trigger::Revision)
+    } else if observed.waits && observed.frozen.now.is_none() {
+        Err(Trigger::Thaw)
     } else if observed.requested_at.is_some() && observed.requested_at.as_ref() != handled {
         Err(Trigger::Requested)
     } else if observed.inputs_touched {

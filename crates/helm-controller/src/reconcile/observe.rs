@@ -8,7 +8,9 @@ use api::meta::RECONCILE_REQUEST_ANNOTATION;
 use api::source::HelmChart;
 use controller_kit::ObjectKey;
 use controller_kit::runtime::Cache;
+use jiff::Timestamp;
 use reconcile_kit::dependencies::{self, Dependency};
+use reconcile_kit::freezes::Frozen;
 
 use crate::chart_template;
 use crate::context::Context;
@@ -39,6 +41,10 @@ pub struct Observed {
     pub inputs_touched: bool,
     /// Someone else wrote or deleted a record of the release.
     pub release_touched: bool,
+    /// What Freezes say of it.
+    pub frozen: Frozen,
+    /// Something waits for the end of a Freeze.
+    pub waits: bool,
 }
 
 /// Required change of the HelmChart of a template.
@@ -73,12 +79,13 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     });
     let latest = object.status.as_ref().and_then(|status| status.history.first());
     let latest = latest.map(|latest| (latest.version, latest.status.as_str()));
-    let (attempt, drifted, inputs_touched, release_touched) = memory.with(key, |entry| {
+    let (attempt, drifted, inputs_touched, release_touched, waits) = memory.with(key, |entry| {
         (
             entry.attempt.clone(),
             entry.drifted,
             entry.inputs_touched,
             entry.seen.differs(latest),
+            entry.waits,
         )
     });
     Some(Observed {
@@ -91,6 +98,8 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         drifted,
         inputs_touched,
         release_touched,
+        frozen: context.freezes.of(&*object, Timestamp::now()),
+        waits,
         object,
     })
 }

@@ -7,7 +7,7 @@ use api::helm::{HelmRelease, HelmReleaseStatus};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
-use reconcile_kit::writer::Writer;
+use reconcile_kit::writer::{Frame, Writer};
 
 use super::progress;
 use super::status::{self, Report};
@@ -42,6 +42,11 @@ impl<'a> Recorder<'a> {
     /// The status as it was written last.
     pub fn status(&self) -> HelmReleaseStatus {
         self.writer.object().status.clone().unwrap_or_default()
+    }
+
+    /// What the next report acknowledges.
+    pub fn frame(&self) -> Frame<'_> {
+        self.writer.frame()
     }
 
     /// The value of the annotation that asks for a reconcile, as it was observed.

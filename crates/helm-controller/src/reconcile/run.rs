@@ -1,28 +1,33 @@
 //! One run: what the release is made of, then the release, then what is written of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::helm::{HelmRelease, HelmReleaseStatus};
-use api::meta::reasons;
+use api::meta::{condition_types, reasons};
 use cluster_access::targets::Target;
+use controller_kit::events::Severity;
 use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, conditions};
 use error_chain::chain;
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 use reconcile_kit::base::placement;
+use reconcile_kit::{freezes, patience};
 use serde_json::{Map, Value};
 
 use super::access;
-use super::decide::{Plan, Trigger};
+use super::decide::{Goal, Plan, Trigger};
 use super::observe::Observed;
 use super::record::Recorder;
 use super::status::{self, Report};
 use super::world::{Place, World};
 use crate::charts::Loaded;
 use crate::context::Context;
-use crate::memory::{Attempt, Ends, Outcome, Seen};
-use crate::release::{self, Desired, Ended};
+use crate::memory::{Attempt, Ends, Outcome, Seen, Wish};
+use crate::release::{self, Back, Desired, Ended};
+use crate::source::SourceArtifact;
 use crate::{chart_template, drift_rules, values};
 
 /// Parts of a run.
@@ -30,6 +35,12 @@ struct Parts {
     values: Arc<Map<String, Value>>,
     chart: Arc<Loaded>,
     target: Arc<Target>,
+}
+
+/// What a run needs.
+enum Gathered<'a> {
+    Parts(Parts),
+    Back(&'a Wish, Arc<Target>),
 }
 
 /// Input that is not available.
@@ -55,6 +66,7 @@ pub(super) async fn run(
     context.memory.with(key, |entry| {
         entry.drifted = false;
         entry.inputs_touched = false;
+        entry.waits = false;
         entry.running = Some(ends.clone());
     });
     let next = attempt(context, key, observed, &mut recorder, &plan, slot, ends).await;
@@ -75,6 +87,7 @@ fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Pl
     });
     plan.trigger == Trigger::Interval
         && is_ready
+        && !observed.waits
         && is_watched
         && !drift_rules::is_on(&observed.object)
         && !access::is_asked(&observed.object, &context.sources.charts)
@@ -94,8 +107,14 @@ async fn attempt(
     if let Err(error) = recorder.ensure_finalizer().await {
         return recorder.unwritten(&error);
     }
-    let parts = match gather(context, key, object, plan).await {
-        Ok(parts) => parts,
+    let gathered = match &plan.goal {
+        Goal::Source(artifact) => gather(context, key, object, artifact).await.map(Gathered::Parts),
+        Goal::Back(wish) => target(context, object)
+            .await
+            .map(|target| Gathered::Back(wish, target)),
+    };
+    let gathered = match gathered {
+        Ok(gathered) => gathered,
         Err(Missing { reason, message }) => {
             return match recorder.failed(reason, message).await {
                 Next::Backoff => try_again(context, key, plan),
@@ -106,28 +125,72 @@ async fn attempt(
     let before = recorder.status();
     let mut status = before.clone();
     let generation = object.metadata.generation.unwrap_or_default();
-    status.helm_chart = chart_template::key(object).map(|chart| chart.to_string());
     status::unobstructed(&mut status, generation, Timestamp::now());
-    let desired = desired(context, &parts);
-    let (ended, mut status) = {
+    freezes::thawed(&mut status.conditions, Timestamp::now());
+    let (ended, what) = {
         let mut world = World::new(context, key, object, recorder, &slot, ends);
-        let ended = drive(&mut world, &parts, &mut status, &desired).await;
-        (ended, status)
+        world.freeze(plan.freeze.as_ref());
+        match &gathered {
+            Gathered::Parts(parts) => {
+                status.helm_chart = chart_template::key(object).map(|chart| chart.to_string());
+                conditions::remove(&mut status.conditions, condition_types::HELD);
+                let desired = desired(context, parts);
+                let ended = drive(&mut world, parts, &mut status, &desired).await;
+                (ended, what(&before, &desired))
+            }
+            Gathered::Back(wish, target) => {
+                let ended = go_back(&mut world, target, &mut status, wish).await;
+                (ended, format!("the rollback to revision {}", wish.to))
+            }
+        }
     };
     tracing::debug!(?ended, trigger = ?plan.trigger, "the run ended");
-    status::still_stalled(&mut status, &before);
+    let said = conditions::get(&before.conditions, condition_types::FROZEN).map(|said| said.message.clone());
+    let waiting = plan.freeze.as_ref().filter(|_| ended == Ended::Frozen);
+    let waiting = waiting.map(|freeze| format!("{what} waits {freeze}"));
+    match &waiting {
+        Some(message) => {
+            // Of what is not done nothing is recorded.
+            let helm_chart = status.helm_chart.take();
+            status = HelmReleaseStatus { helm_chart, ..before };
+            let is_delivered = !status.history.is_empty();
+            if is_delivered {
+                status::unobstructed(&mut status, generation, Timestamp::now());
+            }
+            freezes::report(&mut status.conditions, recorder.frame(), message, is_delivered);
+        }
+        None => status::still_stalled(&mut status, &before),
+    }
     if ended.observes_generation() {
         status.observed_generation = Some(generation);
     }
     if let Some(requested_at) = recorder.requested_at() {
         status.last_handled_reconcile_at = Some(requested_at.to_owned());
     }
-    if let Err(error) = recorder.write(&status).await {
-        // The status says something else than what is true: the next run puts it right.
-        context.memory.with(key, |entry| entry.attempt = None);
-        return recorder.unwritten(&error);
+    match (recorder.write(&status).await, waiting) {
+        (Err(error), _) => {
+            // The status says something else than what is true: the next run puts it right.
+            context.memory.with(key, |entry| entry.attempt = None);
+            return recorder.unwritten(&error);
+        }
+        (Ok(true), Some(message)) if said.as_ref() != Some(&message) => {
+            recorder.event(Severity::Info, reasons::FROZEN, &message, BTreeMap::new());
+        }
+        (Ok(_), _) => {}
     }
     conclude(context, key, object, recorder, plan, ended).await
+}
+
+/// What waits for the end of a Freeze.
+fn what(status: &HelmReleaseStatus, desired: &Desired) -> String {
+    let latest = release::latest(&status.history);
+    let is_same = latest.is_some_and(|latest| {
+        (&latest.chart_name, &latest.chart_version) == (&desired.chart_name, &desired.chart_version)
+    });
+    match is_same {
+        true => "a change".to_owned(),
+        false => format!("chart {}@{}", desired.chart_name, desired.chart_version),
+    }
 }
 
 /// Gets what the release is made of, in Flux's order.
@@ -135,7 +198,7 @@ async fn gather(
     context: &Context,
     key: &ObjectKey,
     object: &HelmRelease,
-    plan: &Plan,
+    artifact: &SourceArtifact,
 ) -> Result<Parts, Missing> {
     if let Err(access::Denied { reason, message }) =
         access::check(&context.base.client, &context.sources.charts, object).await
@@ -147,7 +210,7 @@ async fn gather(
         reason: "ValuesError",
         message: chain(&error),
     })?;
-    let chart = context.charts.get(&plan.artifact).await;
+    let chart = context.charts.get(artifact).await;
     let chart = chart.map_err(|error| Missing {
         reason: reasons::ARTIFACT_FAILED,
         message: match error.is_gone() {
@@ -155,16 +218,21 @@ async fn gather(
             false => format!("Could not load chart: {}", chain(&error)),
         },
     })?;
-    let target = context.base.targets.target_of(placement(object)).await;
-    let target = target.map_err(|error| Missing {
-        reason: "RESTClientError",
-        message: chain(&error),
-    })?;
+    let target = target(context, object).await?;
     context.memory.with(key, |entry| entry.has_read_values = true);
     Ok(Parts {
         values: Arc::new(composed),
         chart,
         target,
+    })
+}
+
+/// Returns the cluster that the release is in, as its account.
+async fn target(context: &Context, object: &HelmRelease) -> Result<Arc<Target>, Missing> {
+    let target = context.base.targets.target_of(placement(object)).await;
+    target.map_err(|error| Missing {
+        reason: "RESTClientError",
+        message: chain(&error),
     })
 }
 
@@ -191,6 +259,9 @@ async fn drive(
 ) -> Ended {
     let object = Arc::clone(world.object());
     if let Some(moved) = release::must_reinstall(&object, status, &desired.chart_name) {
+        if world.is_frozen() {
+            return Ended::Frozen;
+        }
         tracing::info!(
             reason = moved.as_str(),
             "release target configuration changed: running uninstall for current release"
@@ -211,6 +282,25 @@ async fn drive(
     release::drive(world, &object, status, desired).await
 }
 
+/// Brings the release back to a revision, where it is: where a newer spec wants it does not matter.
+async fn go_back(
+    world: &mut World<'_, '_>,
+    target: &Target,
+    status: &mut HelmReleaseStatus,
+    wish: &Wish,
+) -> Ended {
+    let object = Arc::clone(world.object());
+    world.enter(Place::of_status(&object, status, target));
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    let back = Back {
+        to: wish.to,
+        why: wish.why.clone(),
+        release: format!("windlass release helmrelease/{name} -n {namespace}"),
+        is_frozen: world.is_frozen(),
+    };
+    release::go_back(world, &object, status, &back).await
+}
+
 /// Says when the object is looked at again.
 async fn conclude(
     context: &Context,
@@ -224,6 +314,14 @@ async fn conclude(
         Ended::Done => {
             tracing::info!(revision = plan.inputs.revision, trigger = ?plan.trigger, "Reconciliation finished");
             rest(context, key, object, plan)
+        }
+        Ended::Frozen => {
+            let interval = context.base.jittered(object.spec.interval.into());
+            let ends = plan.freeze.as_ref().and_then(|freeze| freeze.until);
+            let interval = ends.map_or(interval, |ends| patience::until(ends).min(interval));
+            context.memory.with(key, |entry| entry.waits = true);
+            remember(context, key, plan, Outcome::Succeeded, interval);
+            Next::After(interval)
         }
         Ended::RetryAfter(interval) => {
             let interval = context.base.jittered(interval.into());
@@ -288,6 +386,7 @@ fn remember(context: &Context, key: &ObjectKey, plan: &Plan, outcome: Outcome, a
         inputs: plan.inputs.clone(),
         outcome,
         next: Timestamp::now().checked_add(after).unwrap_or(Timestamp::MAX),
+        back: plan.goal.back().cloned(),
     };
     context.memory.with(key, |entry| entry.attempt = Some(attempt));
 }

@@ -5,6 +5,7 @@ use api::helm::HelmReleaseStatus;
 use api::meta::{Condition, condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
+use reconcile_kit::freezes;
 use reconcile_kit::writer::Frame;
 
 /// Outcome of a reconcile, as far as the status shows it.
@@ -49,6 +50,7 @@ pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> H
     match report {
         Report::Suspended => {}
         Report::Stalled { reason, message } => {
+            freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::RECONCILING);
             set(&mut status, frame, not_ready(reason, message.clone()));
             set(
@@ -59,6 +61,8 @@ pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> H
             status.observed_generation = Some(frame.generation);
         }
         Report::Blocked { reason, message } | Report::Failed { reason, message } => {
+            // Something else is in the way now.
+            freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::STALLED);
             set(&mut status, frame, not_ready(reason, message));
             let waits = Fact::holds(
@@ -81,7 +85,8 @@ pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> H
 }
 
 /// Reasons of Ready that say what was in the way, and nothing of the release.
-const OBSTACLES: [&str; 6] = [
+const OBSTACLES: [&str; 7] = [
+    reasons::FROZEN,
     "SourceNotReady",
     "ValuesError",
     "RESTClientError",
@@ -97,7 +102,7 @@ pub fn waits(reason: &str) -> bool {
         reasons::DEPENDENCY_NOT_READY,
         reasons::ARTIFACT_FAILED,
     ];
-    reason == reasons::HEALTH_CHECK_CANCELED || others.contains(&reason)
+    [reasons::HEALTH_CHECK_CANCELED, reasons::FROZEN].contains(&reason) || others.contains(&reason)
 }
 
 /// Takes back what is not in the way any more, now that a run begins.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::helm::{HelmRelease, HelmReleaseStatus};
+use change_window::freeze::InForce;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Slot;
@@ -96,6 +97,8 @@ pub(super) struct World<'a, 'r> {
     over_uninstalled: bool,
     /// Helm's log of the last action.
     log: Log,
+    /// The Freeze that is in force.
+    freeze: Option<&'a InForce>,
 }
 
 impl<'a, 'r> World<'a, 'r> {
@@ -118,7 +121,18 @@ impl<'a, 'r> World<'a, 'r> {
             content: None,
             over_uninstalled: false,
             log: Log::new(),
+            freeze: None,
         }
+    }
+
+    /// Returns whether a Freeze is in force.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.freeze.is_some()
+    }
+
+    /// Does nothing that is new.
+    pub(super) fn freeze(&mut self, freeze: Option<&'a InForce>) {
+        self.freeze = freeze;
     }
 
     /// The object.
@@ -298,6 +312,15 @@ impl Perform for World<'_, '_> {
         } = event;
         tracing::info!(reason, "{message}");
         self.recorder.event(severity, reason, &message, annotations);
+    }
+
+    fn permits(&self, action: &Action) -> bool {
+        match (self.freeze, action) {
+            (None, _) => true,
+            (Some(freeze), Action::CorrectDrift(_)) => freeze.corrects_drift,
+            // Back to what ran before, from what was begun before.
+            (Some(_), action) => matches!(action, Action::RollBack(_)),
+        }
     }
 
     fn now(&self) -> Timestamp {

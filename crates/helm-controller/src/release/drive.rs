@@ -35,6 +35,8 @@ pub enum Ended {
     Stalled(Stall),
     /// It could not be tried. Another run is to follow, later each time.
     Failed(Failure),
+    /// Something is to be done that must wait.
+    Frozen,
     /// It was broken off.
     Cancelled,
 }
@@ -114,6 +116,9 @@ impl<W: Perform> Run<'_, W> {
                 return Ok(Some(Ended::Stalled(stall)));
             }
         };
+        if !self.world.permits(&action) {
+            return Ok(Some(self.wait_with(&action)));
+        }
         drop(last);
         debug_assert_eq!(finishes, action.kind() == Kind::Finish);
         if self.done.contains(&action.kind()) {
@@ -200,6 +205,18 @@ impl<W: Perform> Run<'_, W> {
         }
         self.write(|ledger| {
             ledger.at_rest();
+        });
+        Ended::Done
+    }
+
+    /// How the run ends if the next action is not permitted. Drift is reported all the same.
+    fn wait_with(&mut self, action: &Action) -> Ended {
+        if !matches!(action, Action::CorrectDrift(_)) {
+            return Ended::Frozen;
+        }
+        self.write(|ledger| {
+            ledger.at_rest();
+            outcome::settled(ledger);
         });
         Ended::Done
     }

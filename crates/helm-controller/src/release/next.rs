@@ -41,6 +41,8 @@ pub enum Stall {
     RetriesExceeded,
     /// There is nothing to roll back to.
     MissingRollbackTarget,
+    /// A rollback failed that a person asked for.
+    RollbackFailed,
 }
 
 /// A change to the ledger that comes with a step.
@@ -225,21 +227,7 @@ impl Step<'_> {
 
     /// Reports drift, and corrects it if that is wanted.
     fn drifted(&self, drift: Vec<Drift>) -> (Next, Vec<Change>) {
-        let lines: Vec<_> = drift.iter().map(ToString::to_string).collect();
-        let name = history::latest(&self.status.history)
-            .map(full_name)
-            .unwrap_or_default();
-        let message = format!(
-            "Cluster state of release {name} has drifted from the desired state:\n{}",
-            lines.join("\n")
-        );
-        let event = Event {
-            severity: Severity::Error,
-            reason: reasons::DRIFT_DETECTED,
-            message: message.clone(),
-            annotations: BTreeMap::new(),
-        };
-        let fact = Fact::holds(reasons::DRIFTED, reasons::DRIFT_DETECTED, message);
+        let (event, fact) = drifted(self.status, &drift);
         let next = if state::drift_mode(self.object) == DriftDetectionMode::Enabled {
             Next::Run(Action::CorrectDrift(drift))
         } else {
@@ -279,6 +267,26 @@ impl Step<'_> {
     }
 }
 
+/// What is said of drift.
+pub(super) fn drifted(status: &HelmReleaseStatus, drift: &[Drift]) -> (Event, Fact) {
+    let lines: Vec<_> = drift.iter().map(ToString::to_string).collect();
+    let name = history::latest(&status.history)
+        .map(full_name)
+        .unwrap_or_default();
+    let message = format!(
+        "Cluster state of release {name} has drifted from the desired state:\n{}",
+        lines.join("\n")
+    );
+    let event = Event {
+        severity: Severity::Error,
+        reason: reasons::DRIFT_DETECTED,
+        message: message.clone(),
+        annotations: BTreeMap::new(),
+    };
+    let fact = Fact::holds(reasons::DRIFTED, reasons::DRIFT_DETECTED, message);
+    (event, fact)
+}
+
 impl Stall {
     /// Writes it down.
     pub(super) fn record(self, ledger: &mut Ledger<'_>) {
@@ -308,6 +316,11 @@ impl Stall {
                     ledger.state(fact);
                 }
                 ledger.stalled("MissingRollbackTarget", message);
+            }
+            Self::RollbackFailed => {
+                let ready = conditions::get(&ledger.status.conditions, READY);
+                let message = ready.map(|ready| ready.message.clone()).unwrap_or_default();
+                ledger.stalled(reasons::ROLLBACK_FAILED, message);
             }
         }
     }

@@ -22,6 +22,8 @@ use super::ledger::Ledger;
 use super::performed::{Failure, Performed};
 use super::{digests, summary};
 
+pub(super) use drift::record as corrected;
+pub(super) use rollback::observe as gone_back;
 pub(super) use uninstall::of_uninstall;
 
 /// Records the outcome of an action, and makes Ready of it.

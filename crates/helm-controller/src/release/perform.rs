@@ -35,6 +35,12 @@ pub trait Perform: Send {
     /// Publishes an event, in the background.
     fn publish(&mut self, event: Event);
 
+    /// Returns whether an action may be done now.
+    fn permits(&self, action: &Action) -> bool {
+        let _ = action;
+        true
+    }
+
     /// Returns the current time.
     fn now(&self) -> Timestamp;
 

@@ -150,6 +150,8 @@ pub(super) struct World {
     pub(super) keeps_history: bool,
     /// True if actions are refused where Helm refuses them.
     pub(super) refuses: bool,
+    /// True if records say what was rolled back to, as Helm's do. The recorded world's do not.
+    pub(super) names_rollbacks: bool,
     /// Helm's storage.
     pub(super) records: BTreeMap<i64, Release>,
     /// How actions end, the next one first. What it does not say ends well.
@@ -329,7 +331,14 @@ impl World {
             last.info.status = Status::Superseded;
             self.write(performed, last)?;
         }
-        self.end(performed, release, &how)
+        self.end(performed, release.clone(), &how)?;
+        if self.names_rollbacks
+            && let Some(made) = self.records.get_mut(&release.version)
+        {
+            made.info.description = helm_release::description::rollback_to(version);
+            performed.written.insert(made.version, made.clone());
+        }
+        Ok(())
     }
 
     fn uninstall(&mut self, performed: &mut Performed) -> Result<(), Failure> {

@@ -6,6 +6,8 @@ use jiff::SignedDuration;
 use reconcile_kit::dependencies::State;
 use serde_json::{Value, json};
 
+use reconcile_kit::freezes::Frozen;
+
 use super::*;
 use crate::memory::Attempt;
 use crate::source;
@@ -34,6 +36,8 @@ fn observed(spec: Value) -> Observed {
         drifted: false,
         inputs_touched: false,
         release_touched: false,
+        frozen: Frozen::default(),
+        waits: false,
         object: Arc::new(object),
     }
 }
@@ -59,6 +63,7 @@ fn attempted(outcome: Outcome, next: i64) -> Observed {
             inputs,
             outcome,
             next: NOW + SignedDuration::from_secs(next),
+            back: None,
         }),
         ..observed(json!({}))
     }
@@ -105,6 +110,39 @@ fn a_release_that_is_as_it_should_be_rests_until_something_changes() {
     let mut failed = attempted(Outcome::Failed, 60);
     failed.drifted = true;
     assert_eq!(trigger(&failed), None);
+}
+
+#[test]
+fn a_person_goes_back_whatever_the_source_is_like() {
+    let mut observed = attempted(Outcome::Succeeded, 60);
+    observed.source = Source::Missing;
+    let annotate = |observed: &mut Observed, value: Option<&str>| {
+        let annotations = value.map(|to| (ROLLBACK_TO_ANNOTATION.to_owned(), to.to_owned()));
+        Arc::make_mut(&mut observed.object).metadata.annotations = Some(annotations.into_iter().collect());
+    };
+    annotate(&mut observed, Some("3"));
+    let Decision::Run(plan) = decided(&observed) else {
+        panic!("{:?}", decided(&observed))
+    };
+    let wish = Wish {
+        to: 3,
+        why: "no reason was given".to_owned(),
+    };
+    assert_eq!(
+        (plan.trigger, plan.goal),
+        (Trigger::Rollback, Goal::Back(wish.clone()))
+    );
+    let attempt = observed.attempt.as_mut().unwrap();
+    (attempt.back, attempt.inputs) = (Some(wish), plan.inputs);
+    assert!(matches!(decided(&observed), Decision::Rest { .. }));
+    observed.source = Source::Artifact(artifact("1.0.0@sha256:1"));
+    assert!(matches!(decided(&observed), Decision::Rest { .. }));
+    annotate(&mut observed, None);
+    assert_eq!(trigger(&observed), Some(Trigger::Rollback));
+    for wrong in ["", "0", "-1", "v3", "99999999999999999999"] {
+        annotate(&mut observed, Some(wrong));
+        assert!(matches!(decided(&observed), Decision::Stalled { .. }), "{wrong}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ fn name(next: &Next) -> &'static str {
         Next::Done => "done",
         Next::Stalled(Stall::RetriesExceeded) => "too often",
         Next::Stalled(Stall::MissingRollbackTarget) => "no target",
+        Next::Stalled(Stall::RollbackFailed) => "failed by hand",
     }
 }
 

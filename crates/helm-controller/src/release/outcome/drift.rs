@@ -11,7 +11,7 @@ use crate::release::performed::{FailureKind, Performed};
 use crate::release::reasons;
 
 /// Records it. What failed is tried again by the run that follows.
-pub(super) fn record(ledger: &mut Ledger<'_>, performed: &Performed) {
+pub(in crate::release) fn record(ledger: &mut Ledger<'_>, performed: &Performed) {
     let Some(current) = history::latest(&ledger.status.history).cloned() else {
         return;
     };

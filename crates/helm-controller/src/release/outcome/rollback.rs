@@ -64,7 +64,7 @@ pub(super) fn record(
 }
 
 /// The revision that a rollback makes comes from the same artifact as the one that it brings back.
-fn observe(ledger: &mut Ledger<'_>, to: &Snapshot, performed: &Performed) {
+pub(in crate::release) fn observe(ledger: &mut Ledger<'_>, to: &Snapshot, performed: &Performed) {
     let snapshots = &mut ledger.status.history;
     for release in performed.written.values() {
         if let Some(snapshot) = snapshots.find_mut(release) {

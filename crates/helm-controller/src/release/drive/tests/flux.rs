@@ -142,6 +142,7 @@ async fn reconcile(
         Ended::RetryAfter(interval) => format!("retry after {interval}"),
         Ended::Stalled(_) => "stalled".to_owned(),
         Ended::Failed(_) => "failed".to_owned(),
+        Ended::Frozen => "frozen".to_owned(),
         Ended::Cancelled => "cancelled".to_owned(),
     }
 }
