@@ -1,5 +1,7 @@
 //! Tests of Alert options beyond Flux that need watched facts about objects.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1;
 use kube::Api;
@@ -32,6 +34,32 @@ async fn set_ready(test: &Test, name: &str, ready: &str, message: &str, revision
         .patch_status(name, &PatchParams::default(), &Patch::Merge(&status))
         .await?;
     Ok(())
+}
+
+/// Waits until statuses are watched, of which no event tells: what fails before that is nothing new.
+async fn until_watched(test: &Test, alerts: &Alerts<'_>, path: &str) -> Result<()> {
+    untouched(test, &[("canary", json!({}))]).await?;
+    let watched = async {
+        for number in 0.. {
+            set_ready(test, "canary", "True", "", "main@sha1:1").await?;
+            set_ready(
+                test,
+                "canary",
+                "False",
+                &format!("canary {number}"),
+                "main@sha1:1",
+            )
+            .await?;
+            let is_told = |call: &Call| call.json["involvedObject"]["name"] == "canary";
+            let told = alerts.sink.until(path, is_told);
+            // An event is waited for first, for ten seconds.
+            if tokio::time::timeout(Duration::from_secs(15), told).await.is_ok() {
+                break;
+            }
+        }
+        Result::<()>::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, watched).await?
 }
 
 #[test]
@@ -126,6 +154,7 @@ fn what_is_deleted_while_it_fails_is_told_as_over_also_after_a_restart() {
             .annotated_alert("told", json!({}), json!({"windlass.dev/resolve": "true"}))
             .await?;
         alerts.until_known(&["told"]).await?;
+        until_watched(&test, &alerts, "told").await?;
         let is_deleted = |name: &'static str| {
             move |call: &Call| {
                 let message = call.json["message"].as_str().unwrap_or_default();

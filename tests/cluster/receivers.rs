@@ -3,6 +3,7 @@
 mod calls;
 mod cli;
 mod oidc;
+mod replicas;
 mod states;
 
 use std::time::Duration;

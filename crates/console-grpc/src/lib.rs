@@ -35,6 +35,7 @@ use crate::events::Events;
 /// A stream takes a call; clients resume one that is cut after an hour.
 const CONNECTIONS: Limits = Limits {
     connections: 1024,
+    of_one_address: 1024,
     header_bytes: 64 << 10,
     header_timeout: Duration::from_secs(20),
     lifetime: Duration::from_secs(3600),

@@ -196,7 +196,7 @@ fn view(console: &Console, headers: &HeaderMap, address: &Uri) -> View {
         loaded: now,
         user: String::new(),
         address: shown,
-        change: *console.picture.subscribe().borrow(),
+        change: console.picture.number(),
         has_ledger: console.ledger.is_some(),
         has_pipelines: kind::exact("Pipeline").is_some_and(|kind| console.picture.is_served(kind)),
         has_actions: console.actions != Mode::None,

@@ -53,6 +53,7 @@ const MAX_UNKNOWN: usize = 32;
 /// Streams take a connection each; browsers resume one that is cut after an hour, and who does not read is cut, too.
 const CONNECTIONS: Limits = Limits {
     connections: 4096,
+    of_one_address: 4096,
     header_bytes: 64 << 10,
     header_timeout: Duration::from_secs(10),
     lifetime: Duration::from_secs(3600),

@@ -23,9 +23,9 @@ use crate::metrics::{self, Metrics};
 #[derive(Debug, thiserror::Error)]
 #[error("failed to listen on {address}")]
 pub struct Error {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     #[source]
-    source: std::io::Error,
+    pub(crate) source: std::io::Error,
 }
 
 /// Parts that must be ready before this process is. Clones share state.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,7 @@ use crate::events::{Recorder, Webhook};
 use crate::flags::WatchFlags;
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
+use crate::standby::Listeners;
 use crate::{client, process, standby, telemetry};
 
 pub use crate::flags::App;
@@ -50,6 +52,8 @@ pub struct Context {
     pub name: &'static str,
     /// Namespace that this process runs in: RUNTIME_NAMESPACE, else that of the service account or kubeconfig.
     pub namespace: String,
+    /// The ports that the work serves.
+    pub listeners: Listeners,
 }
 
 /// Leadership was lost; another process may lead already.
@@ -68,7 +72,7 @@ where
     run_serving(app, &[], work)
 }
 
-/// As [`run`], for work that serves at these addresses: as long as another process leads, requests there are asked to come again.
+/// As [`run`], for work that serves at these addresses: as long as another process leads, requests there are passed on to it.
 pub fn run_serving<W, F>(app: App, addresses: &[SocketAddr], work: W) -> ExitCode
 where
     W: FnOnce(Context) -> F,
@@ -114,6 +118,14 @@ where
     app.not_ready_until
         .iter()
         .for_each(|check| ready.set(check, false));
+    // Who finds this process ready finds its ports open.
+    let (leader, leader_at) = watch::channel(Vec::new());
+    let (listeners, waiting) = (Listeners::default(), CancellationToken::new());
+    let served = match app.leader.enable_leader_election {
+        true => addresses,
+        false => &[],
+    };
+    let _standby = standby::serve(served, &listeners, &leader_at, &waiting).await?;
     // The endpoints outlive the drain, so that it can be watched.
     let endpoints = CancellationToken::new();
     let _close_endpoints = endpoints.clone().drop_guard();
@@ -125,20 +137,23 @@ where
     let client = client::connect_counted(&app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
-    let (waits, waiting) = (app.leader.enable_leader_election, CancellationToken::new());
-    let mut standby = standby::serve(if waits { addresses } else { &[] }, &waiting).await?;
+    let announcement = leader::Announcement {
+        own: standby::reached_at(addresses),
+        leader,
+    };
     let lead_on = {
         let (flags, connect) = (app.leader.clone(), app.client.clone());
         let (namespace, metrics) = (namespace.clone(), metrics.clone());
         async move {
             // Connections are kept alive by the runtime that made them.
             let client = client::connect_counted(&connect, metrics.rest()).await?;
-            anyhow::Ok(leader::run(client, &flags, &lease, &namespace, token, &metrics).await?)
+            let place = (&*lease, &*namespace);
+            anyhow::Ok(leader::run_announcing(client, &flags, place, token, &metrics, announcement).await?)
         }
     };
     let leading = vital.spawn(lead_on).await??;
+    // What is under way there ends beside the work.
     waiting.cancel();
-    while standby.join_next().await.is_some() {}
     let Some(leadership) = leading else { return Ok(()) };
     tracing::info!(
         logger = "setup",
@@ -158,6 +173,7 @@ where
         ready,
         name: app.name,
         namespace,
+        listeners,
     };
     let result = lead(&leadership, &elections, work(context)).await;
     finished.cancel();

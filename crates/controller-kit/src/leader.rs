@@ -7,9 +7,11 @@
 
 mod elector;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use kube::Client;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +44,15 @@ pub struct Leadership {
     renewal: Option<JoinHandle<()>>,
 }
 
+/// Where a leader serves, as its Lease says.
+#[derive(Debug, Default)]
+pub struct Announcement {
+    /// Where this process is reached once it leads.
+    pub own: Vec<SocketAddr>,
+    /// Where the process is reached that leads now; none if it does not say so.
+    pub leader: watch::Sender<Vec<SocketAddr>>,
+}
+
 /// Waits until this process leads. None if `token` was cancelled before that.
 pub async fn run(
     client: Client,
@@ -50,6 +61,19 @@ pub async fn run(
     namespace: &str,
     token: CancellationToken,
     metrics: &Metrics,
+) -> Result<Option<Leadership>, Error> {
+    let silent = Announcement::default();
+    run_announcing(client, flags, (lease, namespace), token, metrics, silent).await
+}
+
+/// As [`run`]; the Lease says where this process serves once it leads.
+pub async fn run_announcing(
+    client: Client,
+    flags: &LeaderElectionFlags,
+    (lease, namespace): (&str, &str),
+    token: CancellationToken,
+    metrics: &Metrics,
+    announcement: Announcement,
 ) -> Result<Option<Leadership>, Error> {
     let (lost, stop) = (CancellationToken::new(), CancellationToken::new());
     let child = token.child_token();
@@ -65,6 +89,7 @@ pub async fn run(
     metrics.set_leader(lease, false);
     let duration = flags.leader_election_lease_duration;
     let mut elector = Elector::new(client, lease, namespace, duration, metrics.slow_renewals(lease));
+    elector.announcement = announcement;
     tracing::info!(
         lease,
         namespace,

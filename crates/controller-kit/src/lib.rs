@@ -51,6 +51,7 @@ pub use crate::flags::App;
 pub use app::{Context, LeadershipLost, run, run_serving};
 pub use elections::Elections;
 pub use object_key::{ObjectKey, check_name};
+pub use standby::Listeners;
 
 /// The controller of the documentation, so that it compiles.
 #[cfg(doctest)]

@@ -2,6 +2,8 @@
 //!
 //! For services that anybody may reach. What a call costs beside its connection is bounded by whoever answers.
 
+mod shares;
+
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::SocketAddr;
@@ -21,6 +23,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use shares::{Share, Shares};
+
 /// More headers are refused.
 const MOST_HEADERS: usize = 1000;
 /// How long calls that are under way may take to end at shutdown, as in Flux.
@@ -35,6 +39,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// Connections at once; further ones wait.
     pub connections: usize,
+    /// How many of them may be from one address; further ones are closed. As many as all where proxies are in between.
+    pub of_one_address: usize,
     /// Larger headers are refused.
     pub header_bytes: usize,
     /// How long headers may take to come; also how long a connection may be silent between two calls.
@@ -47,7 +53,7 @@ pub struct Limits {
 /// although a sender that leaves makes room for another.
 #[derive(Debug, Clone)]
 pub struct Place {
-    _permit: Arc<OwnedSemaphorePermit>,
+    _permit: Arc<(OwnedSemaphorePermit, Share)>,
 }
 
 /// What is spoken.
@@ -96,6 +102,7 @@ async fn accept<A, F, B>(
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let connections = Arc::new(Semaphore::new(limits.connections));
+    let shares = Shares::new(limits.of_one_address);
     let tasks = TaskTracker::new();
     loop {
         let accepted = async {
@@ -108,8 +115,12 @@ async fn accept<A, F, B>(
         };
         match (permit, accepted) {
             (Ok(permit), Ok((stream, peer))) => {
+                let Some(share) = shares.take(peer.ip()) else {
+                    tracing::debug!(%peer, "an address has too many connections");
+                    continue;
+                };
                 let place = Place {
-                    _permit: Arc::new(permit),
+                    _permit: Arc::new((permit, share)),
                 };
                 let answer = answer.clone();
                 let answer = move |request| answer(request, peer, place.clone());
@@ -211,6 +222,8 @@ mod tests {
     use http_body::Frame;
     use http_body_util::{BodyExt as _, Empty, StreamBody};
     use hyper_util::client::legacy::Client;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpSocket;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -219,6 +232,7 @@ mod tests {
     async fn pieces_of_an_answer_come_one_by_one() {
         let limits = Limits {
             connections: 2,
+            of_one_address: 2,
             header_bytes: 16 << 10,
             header_timeout: Duration::from_secs(5),
             lifetime: Duration::from_secs(60),
@@ -249,6 +263,53 @@ mod tests {
         }
         drop(pieces);
         assert!(answer.collect().await.unwrap().to_bytes().is_empty());
+        token.cancel();
+        serving.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_address_leaves_room_for_others() {
+        let limits = Limits {
+            connections: 8,
+            of_one_address: 2,
+            header_bytes: 16 << 10,
+            header_timeout: Duration::from_secs(60),
+            lifetime: Duration::from_secs(60),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let token = CancellationToken::new();
+        let answer = |_request, _peer, _place| std::future::ready(Response::new(Empty::<Bytes>::new()));
+        let serving = tokio::spawn(serve(listener, limits, token.clone(), answer));
+        let connect = async |from: [u8; 4]| {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((from, 0).into()).unwrap();
+            socket.connect(address).await.unwrap()
+        };
+        // Who says nothing has a place as well. A third connection is closed at once.
+        let silent = (connect([127, 0, 0, 1]).await, connect([127, 0, 0, 1]).await);
+        let mut third = connect([127, 0, 0, 1]).await;
+        assert_eq!(third.read(&mut [0]).await.unwrap_or_default(), 0);
+        let mut other = connect([127, 0, 0, 2]).await;
+        other
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        let mut answer = [0; 12];
+        other.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        drop((silent, other));
+        // Their end makes room again.
+        let again = async {
+            loop {
+                let mut next = connect([127, 0, 0, 1]).await;
+                let asked = next.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+                if asked.is_ok() && next.read_exact(&mut answer).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        timeout(Duration::from_secs(10), again).await.unwrap();
         token.cancel();
         serving.await.unwrap();
     }

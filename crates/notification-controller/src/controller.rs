@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use api::notification::{Alert, Provider};
 use controller_kit::Context as Kit;
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::runtime::{scoped_api, selecting, watch_changes};
-use controller_kit::{ObjectKey, admin};
 use futures::{Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store as Cache};
@@ -56,7 +56,7 @@ async fn alerts(flags: &Flags, kit: &Kit, served: &Served) -> anyhow::Result<()>
     let settings = Settings::from_flags(flags)?;
     // Who posts before everything is read waits, and is not refused.
     let listener = match flags.events_addr.socket() {
-        Some(address) => Some(admin::bind(address).await?),
+        Some(address) => Some(kit.listeners.listen(address).await?),
         None => None,
     };
     let selected = selecting(&flags.watch.watch_label_selector);

@@ -33,7 +33,7 @@ use api::notification::Receiver;
 use controller_kit::flags::ALL_CONFIGS;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
-use controller_kit::{Context as Kit, ObjectKey, admin};
+use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
@@ -90,7 +90,7 @@ pub async fn run(kit: &Kit, flags: &Flags, served: &Served) -> anyhow::Result<()
         unread: Mutex::new(None),
     });
     let listener = match flags.receiver_addr.socket() {
-        Some(address) => Some(admin::bind(address).await?),
+        Some(address) => Some(kit.listeners.listen(address).await?),
         None => None,
     };
     let mut changed = std::pin::pin!(changed);

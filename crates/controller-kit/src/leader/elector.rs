@@ -1,5 +1,6 @@
 //! One candidate: what it saw of the Lease, and one attempt to get or keep it.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +11,11 @@ use kube::{Api, Client};
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
+use super::Announcement;
 use crate::telemetry::random_id;
+
+/// Annotation of a Lease: the holder, and where it serves what others ask it.
+const ADDRESSES: &str = "windlass.dev/addresses";
 
 /// How an attempt ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub(super) struct Elector {
     observed: Option<(Lease, Instant)>,
     /// Counts the renewals that one request was not enough for.
     slow_renewals: Counter,
+    /// Where this process and the leader serve.
+    pub(super) announcement: Announcement,
 }
 
 impl Elector {
@@ -50,6 +57,7 @@ impl Elector {
             lease_duration,
             observed: None,
             slow_renewals,
+            announcement: Announcement::default(),
         }
     }
 
@@ -75,6 +83,12 @@ impl Elector {
         };
         let since = self.observe(found.clone());
         if !self.is_ours(&found) && holder(&found).is_some() && holds(&found, since, Instant::now()) {
+            let at = addresses(&found);
+            self.announcement.leader.send_if_modified(|known| {
+                let is_new = *known != at;
+                *known = at;
+                is_new
+            });
             return Ok(Attempt::HeldBy(holder(&found).unwrap_or_default().to_owned()));
         }
         match self.replace(&found).await {
@@ -130,6 +144,7 @@ impl Elector {
             },
             spec: Some(self.spec(None)),
         };
+        let lease = self.announced(lease);
         match self.api.create(&PostParams::default(), &lease).await {
             Ok(created) => {
                 self.observed = Some((created, began));
@@ -146,12 +161,31 @@ impl Elector {
         let began = Instant::now();
         let mut renewed = lease.clone();
         renewed.spec = Some(self.spec(Some(lease)));
+        let renewed = self.announced(renewed);
         let written = self
             .api
             .replace(&self.name, &PostParams::default(), &renewed)
             .await?;
         self.observed = Some((written, began));
         Ok(())
+    }
+
+    /// Says on the Lease where this process serves.
+    fn announced(&self, mut lease: Lease) -> Lease {
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        if self.announcement.own.is_empty() {
+            annotations.remove(ADDRESSES);
+        } else {
+            let own: Vec<_> = self.announcement.own.iter().map(ToString::to_string).collect();
+            annotations.insert(
+                ADDRESSES.to_owned(),
+                format!("{} {}", self.identity, own.join(",")),
+            );
+        }
+        if annotations.is_empty() {
+            lease.metadata.annotations = None;
+        }
+        lease
     }
 
     /// Our record: a renewal keeps the time of acquisition, a change of holder counts a transition.
@@ -193,6 +227,19 @@ impl Elector {
     fn is_ours(&self, lease: &Lease) -> bool {
         holder(lease) == Some(self.identity.as_str())
     }
+}
+
+/// Where the holder of a Lease serves. Another program that holds it leaves what ours has said there, with the holder of then.
+fn addresses(lease: &Lease) -> Vec<SocketAddr> {
+    let annotation = lease
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|all| all.get(ADDRESSES));
+    let said = annotation.and_then(|said| said.split_once(' '));
+    let of_holder = said.filter(|(of, _)| holder(lease) == Some(of));
+    let parsed = of_holder.map(|(_, addresses)| addresses.split(',').map(str::parse).collect());
+    parsed.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Holder of the Lease; None if it was released.

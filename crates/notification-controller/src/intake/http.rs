@@ -35,6 +35,7 @@ pub struct Limits {
 pub const LIMITS: Limits = Limits {
     connections: connections::Limits {
         connections: 256,
+        of_one_address: 256,
         header_bytes: 256 << 10,
         header_timeout: Duration::from_secs(10),
         lifetime: Duration::from_secs(300),

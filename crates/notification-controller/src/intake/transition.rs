@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::objects::Ready;
 
-/// A dependency that is not ready is no failure of the object.
-const WAITING: &str = "DependencyNotReady";
+/// A dependency that is not ready is no failure of the object, nor is a Freeze.
+const WAITING: [&str; 2] = ["DependencyNotReady", "Frozen"];
 
 /// Transition of a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn transition(before: Option<&Ready>, now: &Observed) -> Option<Transition> 
     }
     match &now.ready {
         Ready::True => Some(Transition::Ready),
-        Ready::False { reason, message } if reason != WAITING => {
+        Ready::False { reason, message } if !WAITING.contains(&&**reason) => {
             Some(Transition::Failed(Box::new(failure(now, reason, message))))
         }
         Ready::False { .. } | Ready::Unknown => None,
