@@ -3,9 +3,12 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use testkit::HelmRepository;
+use testkit::objects::{self, condition};
 
+use crate::cli::Windlass;
 use crate::flux_cli::Flux;
 use crate::helm::{HelmTest, chart, newest, run};
 use crate::world::SOURCE;
@@ -177,6 +180,36 @@ fn helm_lists_reads_and_rolls_back_a_release_and_the_controller_answers() {
         // What someone brings back by hand is not what the object says: it is released again. As with Flux, helm's fields
         // are another manager's than the controller's.
         helm(&test, &["rollback", "web", "1", "--force-conflicts"]).await?;
+        test.ready_at(4).await?;
+        test.map_has("value", "second").await
+    });
+}
+
+#[test]
+fn what_helm_rolls_back_stays_while_the_release_is_held() {
+    run("helm-held", |test| async move {
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        for (value, version) in [("first", 1), ("second", 2)] {
+            test.apply(&test.release(json!({"values": {"value": value}})))
+                .await?;
+            test.ready_at(version).await?;
+        }
+        let windlass = Windlass { test: &test };
+        windlass
+            .run(&["hold", "hr/web", "--reason", "orders are lost"], 0)
+            .await?;
+        helm(&test, &["rollback", "web", "1", "--force-conflicts"]).await?;
+        let is_said = |object: &DynamicObject| {
+            condition(object, "Frozen")
+                .is_some_and(|(_, _, said)| said.contains("hold-helmrelease-web: orders are lost"))
+        };
+        test.when(is_said).await?;
+        // Whoever asks for a reconcile gets no other answer.
+        objects::poke(&test.releases(), "web").await?;
+        test.settle().await?;
+        test.map_has("value", "first").await?;
+        ensure!(test.records("web").await?.len() == 3);
+        windlass.run(&["release", "hr/web"], 0).await?;
         test.ready_at(4).await?;
         test.map_has("value", "second").await
     });

@@ -96,6 +96,10 @@ const COMMAND: &[(&str, Treatment)] = &[
         Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_logs.rs"),
     ),
     (
+        "windlass shards plan --shards blue",
+        Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_shards.rs"),
+    ),
+    (
         "windlass hold imagepolicy/shop --reason \"too slow\"",
         Treatment::Skipped("there is no image here; tests/images/commands.rs"),
     ),

@@ -5,6 +5,7 @@
 //! as fast as they would alone.
 
 pub(crate) mod anything;
+pub(crate) mod controllers;
 mod failure;
 pub(crate) mod output;
 pub(crate) mod pipeline;

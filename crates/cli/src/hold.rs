@@ -1,16 +1,19 @@
-//! `windlass hold` and `windlass release`: tags that an image policy passes over, releases that a pipeline does not promote, and
-//! revisions that a Kustomization was rolled back from.
+//! `windlass hold`, `windlass release` and `windlass rollback`: tags that an image policy passes over, releases that a pipeline does not promote,
+//! Kustomizations and HelmReleases that get nothing new, and revisions that a Kustomization was rolled back from.
 
+mod apps;
+mod back;
 mod releases;
-mod revisions;
 mod tags;
 
 use clap::Args;
+use delivery_graph::kind::Kind;
 
 use crate::cluster::select::Selection;
 use crate::cluster::{self, ClusterFlags, Failure, select};
 
-pub(crate) use releases::{Approve, Promote, Rollback, approve, promote, rollback};
+pub(crate) use back::{Rollback, rollback};
+pub(crate) use releases::{Approve, Promote, approve, promote};
 
 /// Command line of `hold`.
 #[derive(Debug, Args)]
@@ -25,7 +28,7 @@ pub(crate) struct Hold {
     #[command(flatten)]
     part: Part,
 
-    /// How long a pipeline is held, e.g. 12h; defaults to until it is released
+    /// How long it is held, e.g. 12h; defaults to until it is released. Not for image policies
     #[arg(long = "for", value_name = "DURATION", value_parser = cluster::parse_timeout)]
     duration: Option<std::time::Duration>,
 
@@ -50,7 +53,7 @@ pub(crate) struct Release {
 
 #[derive(Debug, Args)]
 struct Object {
-    /// imagepolicy/NAME or pipeline/NAME; `release` also accepts kustomization/NAME
+    /// imagepolicy/NAME, pipeline/NAME, kustomization/NAME or helmrelease/NAME
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
@@ -73,21 +76,22 @@ struct Part {
 enum Named {
     Policy(String),
     Pipeline(String),
-    Kustomization(String),
+    App(&'static Kind, String),
 }
 
 impl Object {
     fn named(&self) -> Result<Named, Failure> {
         let usage = || {
-            let text = "name one ImagePolicy, Pipeline or Kustomization: imagepolicy/NAME, pipeline/NAME, kustomization/NAME";
+            let text =
+                "name one object: imagepolicy/NAME, pipeline/NAME, kustomization/NAME or helmrelease/NAME";
             Failure::Usage(text.to_owned())
         };
         match select::select(&self.words)? {
             Selection::Targets(targets) => match targets.as_slice() {
                 [target] if target.kind.kind == "ImagePolicy" => Ok(Named::Policy(target.name.clone())),
                 [target] if target.kind.kind == "Pipeline" => Ok(Named::Pipeline(target.name.clone())),
-                [target] if target.kind.kind == "Kustomization" => {
-                    Ok(Named::Kustomization(target.name.clone()))
+                [target] if ["Kustomization", "HelmRelease"].contains(&target.kind.kind) => {
+                    Ok(Named::App(target.kind, target.name.clone()))
                 }
                 _ => Err(usage()),
             },
@@ -102,13 +106,16 @@ pub(crate) fn hold(flags: &Hold) -> Result<(), Failure> {
     match flags.object.named()? {
         Named::Policy(_) if flags.part.env.is_some() => Err(misplaced("--env", "pipelines")),
         Named::Policy(_) if flags.part.number.is_some() => Err(misplaced("--number", "pipelines")),
-        Named::Policy(_) if flags.duration.is_some() => Err(misplaced("--for", "pipelines")),
+        Named::Policy(_) if flags.duration.is_some() => {
+            Err(Failure::Usage("--for is not for image policies".to_owned()))
+        }
         Named::Policy(name) => tags::hold(&name, flags),
         Named::Pipeline(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
         Named::Pipeline(name) => releases::hold(&name, flags),
-        Named::Kustomization(_) => Err(Failure::Usage(
-            "a Kustomization holds what is not healthy by itself: annotate it with windlass.dev/rollback=last-known-good".to_owned(),
-        )),
+        Named::App(..) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
+        Named::App(..) if flags.part.env.is_some() => Err(misplaced("--env", "pipelines")),
+        Named::App(..) if flags.part.number.is_some() => Err(misplaced("--number", "pipelines")),
+        Named::App(kind, name) => apps::hold(kind, &name, flags),
     }
 }
 
@@ -121,9 +128,9 @@ pub(crate) fn release(flags: &Release) -> Result<(), Failure> {
         Named::Policy(name) => tags::release(&name, flags),
         Named::Pipeline(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
         Named::Pipeline(name) => releases::release(&name, flags),
-        Named::Kustomization(_) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
-        Named::Kustomization(_) if flags.part.env.is_some() => Err(misplaced("--env", "pipelines")),
-        Named::Kustomization(_) if flags.part.number.is_some() => Err(misplaced("--number", "pipelines")),
-        Named::Kustomization(name) => revisions::release(&name, &flags.object.cluster),
+        Named::App(..) if flags.tag.is_some() => Err(misplaced("--tag", "image policies")),
+        Named::App(..) if flags.part.env.is_some() => Err(misplaced("--env", "pipelines")),
+        Named::App(..) if flags.part.number.is_some() => Err(misplaced("--number", "pipelines")),
+        Named::App(kind, name) => apps::release(kind, &name, flags),
     }
 }

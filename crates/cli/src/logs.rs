@@ -11,7 +11,7 @@ use delivery_graph::kind;
 use futures::stream::{self, StreamExt as _};
 
 use crate::cluster::output::Colours;
-use crate::cluster::{self, Cluster, Failure, Scope, parse_timeout, print};
+use crate::cluster::{self, Cluster, Failure, Scope, controllers, parse_timeout, print};
 use line::{Filter, Level, Line};
 use read::Since;
 
@@ -74,7 +74,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
         level: flags.level,
     };
     cluster::run(&flags.scope.cluster, async |cluster| {
-        let pods = read::pods(&cluster, &flags.flux_namespace).await?;
+        let pods = controllers::pods(&cluster, &flags.flux_namespace).await?;
         let show = Show {
             filter,
             form: flags.output,
@@ -132,7 +132,7 @@ async fn follow(
     show: &Show,
 ) -> Result<(), Failure> {
     loop {
-        let pods = read::pods(cluster, namespace).await?;
+        let pods = controllers::pods(cluster, namespace).await?;
         let mut streams = Vec::new();
         for pod in &pods {
             let after = last.get(&pod.name).cloned().unwrap_or_default();

@@ -27,6 +27,7 @@ mod push;
 mod query;
 mod reconcile;
 mod running;
+mod shards;
 #[cfg(test)]
 mod stand_in;
 mod suspend;
@@ -108,13 +109,13 @@ enum Command {
     Approve(Box<hold::Approve>),
     /// Promote a release to an environment of a pipeline.
     Promote(Box<hold::Promote>),
-    /// Have an environment of a pipeline go back to an older release, and hold the newer one.
+    /// Go back to what ran before, and hold what is newer: an application, or an environment of a pipeline.
     Rollback(Box<hold::Rollback>),
     /// Change the manifest of an object by pull request.
     Edit(Box<change::Edit>),
     /// Propose new manifests by pull request.
     Propose(Box<change::Propose>),
-    /// Hold back a tag of an image policy, or releases of a pipeline.
+    /// Hold back a tag of an image policy, releases of a pipeline, or all that is new for an application.
     Hold(Box<hold::Hold>),
     /// Release what was held back.
     Release(Box<hold::Release>),
@@ -137,6 +138,8 @@ enum Command {
     Giveback(Box<giveback::Flags>),
     /// Check the prerequisites of the controllers and their health, or a repository without a cluster.
     Check(Box<check::Flags>),
+    /// Spread the objects over shards of the controllers.
+    Shards(Box<shards::Flags>),
     /// Print a shell completion script.
     Completion(completion::Flags),
 }
@@ -197,6 +200,7 @@ fn main() -> ExitCode {
         Command::Takeover(flags) => end(takeover::run(&flags, report_line)),
         Command::Giveback(flags) => end(giveback::run(&flags, report_line)),
         Command::Check(flags) => end(check::run(&flags)),
+        Command::Shards(flags) => end(shards::run(&flags, report_line)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
             end(script.and_then(|script| cluster::print(&script)))

@@ -67,12 +67,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         }
         // Nothing is asked for before it is known that all of it can be.
         if let Some(suspended) = line.iter().find(|object| object::is_suspended(object)) {
-            let id = object::id(suspended);
-            let name = format!("{}/{}", id.kind.to_lowercase(), id.name);
-            return Err(Failure::NotReady(format!(
-                "{id} is suspended: `windlass resume {name} -n {}` first",
-                id.namespace
-            )));
+            return Err(self::suspended(&object::id(suspended)));
         }
         let progress = Progress::new(flags.quiet);
         for object in line.iter().rev() {
@@ -89,6 +84,15 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         }
         Ok(())
     })
+}
+
+/// Nothing is done for an object that is suspended.
+pub(crate) fn suspended(id: &ObjectId) -> Failure {
+    let name = format!("{}/{}", id.kind.to_lowercase(), id.name);
+    Failure::NotReady(format!(
+        "{id} is suspended: `windlass resume {name} -n {}` first",
+        id.namespace
+    ))
 }
 
 /// The objects that content comes through, the first being the one that was asked for.

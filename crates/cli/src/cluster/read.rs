@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use delivery_graph::kind::{self, Kind};
 use futures::{Stream, StreamExt as _};
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch_all};
@@ -112,6 +112,26 @@ impl Cluster {
             Ok(_) => Ok(()),
             Err(error) if is_absent(&error) => Err(Failure::NotReady(format!("{id} does not exist"))),
             Err(error) => Err(Failure::request(format!("{what} {id}"), error)),
+        }
+    }
+
+    /// Creates or updates an object of a kind of ours.
+    pub(crate) async fn apply(&self, id: &ObjectId, what: &str, object: &Value) -> Result<(), Failure> {
+        let api = self.api(&known(id)?.resource(), Some(&id.namespace));
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        match api.patch(&id.name, &parameters, &Patch::Apply(object)).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::request(format!("{what} {id}"), error)),
+        }
+    }
+
+    /// Deletes an object of a kind of ours. Returns whether it was there.
+    pub(crate) async fn delete(&self, id: &ObjectId) -> Result<bool, Failure> {
+        let api = self.api(&known(id)?.resource(), Some(&id.namespace));
+        match api.delete(&id.name, &DeleteParams::default()).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(Failure::request(format!("delete {id}"), error)),
         }
     }
 

@@ -52,35 +52,6 @@ pub(crate) struct Promote {
     dry_run: bool,
 }
 
-/// Command line of `rollback`.
-#[derive(Debug, Args)]
-pub(crate) struct Rollback {
-    #[command(flatten)]
-    object: PipelineFlags,
-
-    /// Environment that goes back
-    #[arg(long, value_name = "NAME")]
-    env: String,
-
-    /// Number of the release to go back to; defaults to the one that was healthy before
-    #[arg(long, value_name = "N")]
-    to: Option<u64>,
-
-    /// Why, for the commit, the hold and the events
-    #[arg(
-        long,
-        value_name = "TEXT",
-        required_unless_present = "dry_run",
-        default_value = "",
-        hide_default_value = true
-    )]
-    reason: String,
-
-    /// Print what would change in files, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-}
-
 /// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime.
 fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
@@ -124,10 +95,9 @@ fn refused(id: &ObjectId, refusal: &Refusal) -> Failure {
 }
 
 /// Prints what a wish would change in the files of an environment.
-fn dry_run(object: &PipelineFlags, environment: &str, wish: &Wish) -> Result<(), Failure> {
-    let name = object.name()?;
-    cluster::run(&object.cluster, async |cluster| {
-        let (id, pipeline) = pipeline::read(&cluster, &name).await?;
+fn dry_run(name: &str, flags: &ClusterFlags, environment: &str, wish: &Wish) -> Result<(), Failure> {
+    cluster::run(flags, async |cluster| {
+        let (id, pipeline) = pipeline::read(&cluster, name).await?;
         let meant = meant(&pipeline, wish).map_err(|refusal| refused(&id, &refusal))?;
         let status = pipeline.status.clone().unwrap_or_default();
         let release = status.releases.iter().find(|one| Some(one.number) == meant);
@@ -210,20 +180,22 @@ pub(crate) fn promote(flags: &Promote) -> Result<(), Failure> {
         reason: flags.reason.clone(),
     };
     if flags.dry_run {
-        return dry_run(&flags.object, &flags.env, &wish);
+        return dry_run(&flags.object.name()?, &flags.object.cluster, &flags.env, &wish);
     }
     grant(&flags.object.name()?, &flags.object.cluster, "promote", &wish)
 }
 
 /// Has an environment go back to an older release.
-pub(crate) fn rollback(flags: &Rollback) -> Result<(), Failure> {
+pub(super) fn rollback(name: &str, environment: &str, flags: &super::Rollback) -> Result<(), Failure> {
+    let to = flags.to.as_deref().map(str::parse).transpose();
+    let to = to.map_err(|_| Failure::Usage("--to: give the number of a release".to_owned()))?;
     let wish = Wish::RollBack {
-        environment: flags.env.clone(),
-        to: flags.to,
+        environment: environment.to_owned(),
+        to,
         reason: flags.reason.clone(),
     };
     if flags.dry_run {
-        return dry_run(&flags.object, &flags.env, &wish);
+        return dry_run(name, &flags.cluster, environment, &wish);
     }
-    grant(&flags.object.name()?, &flags.object.cluster, "rollback", &wish)
+    grant(name, &flags.cluster, "rollback", &wish)
 }

@@ -2,28 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use delivery_graph::object::{self, list, text};
 use futures::future::join_all;
 use futures::stream::{BoxStream, StreamExt as _};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
-use kube::core::ApiResource;
-use serde_json::Value;
 
 use super::line::Line;
+use crate::cluster::controllers::Pod;
 use crate::cluster::{Cluster, Failure};
-
-/// Label that Flux and our chart put on all their objects.
-const PART_OF: &str = "app.kubernetes.io/part-of=flux";
-/// The container with the controller, where there are others beside it.
-const CONTAINER: &str = "manager";
-
-/// A Pod of a controller.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pod {
-    namespace: String,
-    pub(super) name: String,
-    container: Option<String>,
-}
 
 /// From when on lines are read.
 #[derive(Clone, Copy, Default)]
@@ -32,84 +17,18 @@ pub(super) struct Since {
     pub(super) tail: Option<i64>,
 }
 
-/// Finds the Pods of the controllers: by their own labels, and by those of their Deployments, whose Pods need not have them.
-pub(super) async fn pods(cluster: &Cluster, namespace: &str) -> Result<Vec<Pod>, Failure> {
-    let kind = |group: &str, kind: &str, plural: &str| ApiResource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        api_version: format!("{group}/v1").trim_start_matches('/').to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    };
-    let (pods, deployments) = (kind("", "Pod", "pods"), kind("apps", "Deployment", "deployments"));
-    let mut found = BTreeMap::new();
-    for pod in cluster.list_any(&pods, namespace, PART_OF).await? {
-        found.insert(object::name(&pod).to_owned(), pod);
+fn request(pod: &Pod, parameters: &[(&str, String)]) -> Result<http::Request<Vec<u8>>, Failure> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("timestamps", "true");
+    query.extend_pairs(parameters);
+    if let Some(container) = &pod.container {
+        query.append_pair("container", container);
     }
-    // Who may not look at Deployments sees those Pods that say themselves what they are.
-    let deployments = cluster.list_any(&deployments, namespace, PART_OF).await;
-    for deployment in deployments.unwrap_or_default() {
-        let Some(selector) = selector(&deployment) else {
-            continue;
-        };
-        for pod in cluster.list_any(&pods, namespace, &selector).await? {
-            found.insert(object::name(&pod).to_owned(), pod);
-        }
-    }
-    if found.is_empty() {
-        return Err(Failure::NotReady(format!(
-            "no controllers are in the namespace {namespace:?}; name theirs with --flux-namespace"
-        )));
-    }
-    Ok(found.values().map(pod).collect())
+    pod.request(&format!("log?{}", query.finish()))
 }
 
-fn selector(deployment: &Value) -> Option<String> {
-    let labels = deployment.pointer("/spec/selector/matchLabels")?.as_object()?;
-    let pairs = labels
-        .iter()
-        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
-    Some(pairs.collect::<Vec<_>>().join(",")).filter(|selector| !selector.is_empty())
-}
-
-fn pod(object: &Value) -> Pod {
-    let containers = list(object, "/spec/containers");
-    let is_controller = |container: &&Value| text(container, "/name") == CONTAINER;
-    let container = containers
-        .iter()
-        .find(is_controller)
-        .filter(|_| containers.len() > 1);
-    Pod {
-        namespace: object::namespace(object).to_owned(),
-        name: object::name(object).to_owned(),
-        container: container.map(|container| text(container, "/name").to_owned()),
-    }
-}
-
-impl Pod {
-    fn request(&self, parameters: &[(&str, String)]) -> Result<http::Request<Vec<u8>>, Failure> {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.append_pair("timestamps", "true");
-        query.extend_pairs(parameters);
-        if let Some(container) = &self.container {
-            query.append_pair("container", container);
-        }
-        let path = format!(
-            "/api/v1/namespaces/{}/pods/{}/log?{}",
-            self.namespace,
-            self.name,
-            query.finish()
-        );
-        let request = http::Request::get(path).body(Vec::new());
-        request.map_err(|error| Failure::Usage(error.to_string()))
-    }
-
-    fn failed(&self, error: kube::Error) -> Failure {
-        Failure::request(
-            format!("read the log of Pod/{}/{}", self.namespace, self.name),
-            error,
-        )
-    }
+fn failed(pod: &Pod, error: kube::Error) -> Failure {
+    Failure::request(format!("read the log of {pod}"), error)
 }
 
 /// Reads the logs of all Pods in the order of time, and reports those that could not be read.
@@ -129,11 +48,11 @@ async fn one(cluster: &Cluster, pod: &Pod, since: Since) -> Result<Vec<Line>, Fa
     let mut parameters = Vec::new();
     parameters.extend(since.seconds.map(|seconds| ("sinceSeconds", seconds.to_string())));
     parameters.extend(since.tail.map(|lines| ("tailLines", lines.to_string())));
-    let stream = cluster.client().request_stream(pod.request(&parameters)?).await;
-    let mut stream = Box::pin(stream.map_err(|error| pod.failed(error))?);
+    let stream = cluster.client().request_stream(request(pod, &parameters)?).await;
+    let mut stream = Box::pin(stream.map_err(|error| failed(pod, error))?);
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text).await;
-    read.map_err(|error| pod.failed(kube::Error::ReadEvents(error)))?;
+    read.map_err(|error| failed(pod, kube::Error::ReadEvents(error)))?;
     let text = String::from_utf8_lossy(&text);
     Ok(text.lines().map(|line| Line::read(&pod.name, line)).collect())
 }
@@ -180,8 +99,8 @@ pub(super) async fn follow(
     if !after.is_empty() {
         parameters.push(("sinceTime", after.clone()));
     }
-    let stream = cluster.client().request_stream(pod.request(&parameters)?).await;
-    let stream = stream.map_err(|error| pod.failed(error))?;
+    let stream = cluster.client().request_stream(request(pod, &parameters)?).await;
+    let stream = stream.map_err(|error| failed(pod, error))?;
     let (name, after) = (pod.name.clone(), after.parse::<jiff::Timestamp>().ok());
     // The API server knows whole seconds only: what was shown comes again.
     let lines = Box::pin(stream).lines().filter_map(move |line| {
@@ -196,7 +115,7 @@ pub(super) async fn follow(
 mod tests {
     use super::*;
     use crate::stand_in;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn logs_are_merged_by_time_and_keep_what_belongs_together() {
@@ -220,23 +139,17 @@ mod tests {
     #[test]
     fn a_request_names_the_container_where_there_are_several() {
         let object = |containers: Value| json!({"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": containers}});
-        let alone = pod(&object(json!([{"name": "other"}])));
-        let request = alone.request(&[("tailLines", "5".to_owned())]).unwrap();
+        let alone = Pod::of(&object(json!([{"name": "other"}])));
+        let asked = request(&alone, &[("tailLines", "5".to_owned())]).unwrap();
         assert_eq!(
-            request.uri(),
+            asked.uri(),
             "/api/v1/namespaces/n/pods/p/log?timestamps=true&tailLines=5"
         );
-        let beside = pod(&object(json!([{"name": "proxy"}, {"name": "manager"}])));
-        let request = beside.request(&[]).unwrap();
+        let beside = Pod::of(&object(json!([{"name": "proxy"}, {"name": "manager"}])));
+        let asked = request(&beside, &[]).unwrap();
         assert_eq!(
-            request.uri(),
+            asked.uri(),
             "/api/v1/namespaces/n/pods/p/log?timestamps=true&container=manager"
-        );
-        let deployment =
-            json!({"spec": {"selector": {"matchLabels": {"app": "source-controller", "x": "y"}}}});
-        assert_eq!(
-            selector(&deployment).as_deref(),
-            Some("app=source-controller,x=y")
         );
     }
 
@@ -254,7 +167,7 @@ mod tests {
         });
         let cluster = Cluster::at(&address);
         let pods: Vec<_> = ["silent", "new"]
-            .map(|name| pod(&json!({"metadata": {"name": name, "namespace": "n"}})))
+            .map(|name| Pod::of(&json!({"metadata": {"name": name, "namespace": "n"}})))
             .into();
         let last = ends(&cluster, &pods).await;
         assert_eq!(
