@@ -4,6 +4,8 @@
 mod links;
 #[cfg(test)]
 mod metrics;
+#[cfg(test)]
+mod proofs;
 
 /// Returns the anchor of a heading, which links have after `#`. GitHub and mdBook agree on it.
 pub(crate) fn anchor(heading: &str) -> String {
