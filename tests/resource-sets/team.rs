@@ -59,7 +59,10 @@ impl Team {
         let commit = answer["commit"]["sha"].as_str().context("no commit")?.to_owned();
         let body = json!({"head": branch, "base": "main", "title": title, "labels": [self.label]});
         let repository = format!("{}/shop", self.bot.name);
-        let opened = self.gitea.open_pull_request(&self.bot, &repository, &body).await?;
+        let opened = self
+            .gitea
+            .open_pull_request(&self.bot, &repository, &body)
+            .await?;
         Ok((opened, commit))
     }
 

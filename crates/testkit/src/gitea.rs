@@ -182,7 +182,9 @@ impl Gitea {
                 Err(error) => return Err(error),
             }
         };
-        opened["number"].as_u64().context("the pull request has no number")
+        opened["number"]
+            .as_u64()
+            .context("the pull request has no number")
     }
 
     /// The contents of a file.

@@ -265,7 +265,9 @@ impl Team {
     /// Opens a pull request, and returns its number.
     pub async fn open(&self, user: &User, head: &str) -> Result<u64> {
         let body = json!({"head": head, "base": "main", "title": head});
-        let Forge { gitea, repository, .. } = &self.forge;
+        let Forge {
+            gitea, repository, ..
+        } = &self.forge;
         gitea.open_pull_request(user, repository, &body).await
     }
 
