@@ -18,7 +18,7 @@ use crate::admin::{self, Ready};
 use crate::elections::Elections;
 use crate::events::{Recorder, Webhook};
 use crate::flags::WatchFlags;
-use crate::leader::{self, Leadership};
+use crate::leader::{self, Candidacy, Leadership};
 use crate::metrics::Metrics;
 use crate::standby::Listeners;
 use crate::{client, process, standby, telemetry};
@@ -56,6 +56,26 @@ pub struct Context {
     pub listeners: Listeners,
 }
 
+/// What a replica has as long as it does not lead.
+pub struct Standby {
+    /// The connection to the Kubernetes API.
+    pub client: Client,
+    /// Where to measure.
+    pub metrics: Metrics,
+    /// Where to say what is ready.
+    pub ready: Ready,
+    /// As in [`Context`].
+    pub namespace: String,
+    /// Where the leader is; none if it does not say so, or as long as none is known.
+    pub leader: watch::Receiver<Vec<SocketAddr>>,
+    /// Where to say whether this replica has what it needs to lead.
+    pub candidacy: Candidacy,
+    /// Cancelled when this process leads, or is to end.
+    pub token: CancellationToken,
+    /// Cancelled when it is to end.
+    pub shutdown: CancellationToken,
+}
+
 /// Leadership was lost; another process may lead already.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to keep the leader lease")]
@@ -78,6 +98,40 @@ where
     W: FnOnce(Context) -> F,
     F: Future<Output = anyhow::Result<()>>,
 {
+    let idle = |_| std::future::ready(Ok(()));
+    start(app, (addresses, Answers::Forwarded), idle, |context, ()| {
+        work(context)
+    })
+}
+
+/// As [`run`], for replicas that do something before they lead, such as serving at these addresses by themselves. What they have of it
+/// goes on with the work.
+pub fn run_replica<P, S, B, W, F>(app: App, addresses: &[SocketAddr], before: S, work: W) -> ExitCode
+where
+    S: FnOnce(Standby) -> B,
+    B: Future<Output = anyhow::Result<P>>,
+    W: FnOnce(Context, P) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    start(app, (addresses, Answers::Own), before, work)
+}
+
+/// Who answers at the addresses of a process that does not lead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// The leader, to which requests are passed on.
+    Forwarded,
+    /// The process itself.
+    Own,
+}
+
+fn start<P, S, B, W, F>(app: App, served: (&[SocketAddr], Answers), before: S, work: W) -> ExitCode
+where
+    S: FnOnce(Standby) -> B,
+    B: Future<Output = anyhow::Result<P>>,
+    W: FnOnce(Context, P) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
     process::init();
     telemetry::init(&app.log);
     let threads = std::thread::available_parallelism()
@@ -94,7 +148,7 @@ where
         .build();
     let both = runtime.and_then(|runtime| Ok((runtime, vital?)));
     let result = both.map_err(anyhow::Error::from).and_then(|(runtime, vital)| {
-        let result = runtime.block_on(live(app, addresses, vital.handle(), work));
+        let result = runtime.block_on(live(app, served, vital.handle(), before, work));
         // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
         runtime.shutdown_background();
         vital.shutdown_background();
@@ -106,9 +160,17 @@ where
     process::exit_code(&result)
 }
 
-async fn live<W, F>(app: App, addresses: &[SocketAddr], vital: &Handle, work: W) -> anyhow::Result<()>
+async fn live<P, S, B, W, F>(
+    app: App,
+    (addresses, answers): (&[SocketAddr], Answers),
+    vital: &Handle,
+    before: S,
+    work: W,
+) -> anyhow::Result<()>
 where
-    W: FnOnce(Context) -> F,
+    S: FnOnce(Standby) -> B,
+    B: Future<Output = anyhow::Result<P>>,
+    W: FnOnce(Context, P) -> F,
     F: Future<Output = anyhow::Result<()>>,
 {
     let token = process::shutdown();
@@ -121,11 +183,11 @@ where
     // Who finds this process ready finds its ports open.
     let (leader, leader_at) = watch::channel(Vec::new());
     let (listeners, waiting) = (Listeners::default(), CancellationToken::new());
-    let served = match app.leader.enable_leader_election {
-        true => addresses,
-        false => &[],
+    let forwarded = match answers {
+        Answers::Forwarded if app.leader.enable_leader_election => addresses,
+        Answers::Forwarded | Answers::Own => &[],
     };
-    let _standby = standby::serve(served, &listeners, &leader_at, &waiting).await?;
+    let _standby = standby::serve(forwarded, &listeners, &leader_at, &waiting).await?;
     // The endpoints outlive the drain, so that it can be watched.
     let endpoints = CancellationToken::new();
     let _close_endpoints = endpoints.clone().drop_guard();
@@ -137,10 +199,22 @@ where
     let client = client::connect_counted(&app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
+    let candidacy = Candidacy::default();
     let announcement = leader::Announcement {
         own: standby::reached_at(addresses),
         leader,
+        candidacy: candidacy.clone(),
     };
+    let before = before(Standby {
+        client: client.clone(),
+        metrics: metrics.clone(),
+        ready: ready.clone(),
+        namespace: namespace.clone(),
+        leader: leader_at,
+        candidacy,
+        token: waiting.clone(),
+        shutdown: token.clone(),
+    });
     let lead_on = {
         let (flags, connect) = (app.leader.clone(), app.client.clone());
         let (namespace, metrics) = (namespace.clone(), metrics.clone());
@@ -151,9 +225,13 @@ where
             anyhow::Ok(leader::run_announcing(client, &flags, place, token, &metrics, announcement).await?)
         }
     };
-    let leading = vital.spawn(lead_on).await??;
-    // What is under way there ends beside the work.
-    waiting.cancel();
+    let elected = async {
+        let leading = vital.spawn(lead_on).await??;
+        // What is under way there ends beside the work.
+        waiting.cancel();
+        anyhow::Ok(leading)
+    };
+    let (leading, had) = tokio::try_join!(elected, before)?;
     let Some(leadership) = leading else { return Ok(()) };
     tracing::info!(
         logger = "setup",
@@ -175,7 +253,7 @@ where
         namespace,
         listeners,
     };
-    let result = lead(&leadership, &elections, work(context)).await;
+    let result = lead(&leadership, &elections, work(context, had)).await;
     finished.cancel();
     if timeout(LAST_EVENTS_TIMEOUT, events).await.is_err() {
         tracing::error!("the last events could not be written in time");

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flags::LeaderElectionFlags;
 use crate::jitter;
 use crate::metrics::Metrics;
-use elector::{Attempt, Elector};
+use elector::{Attempt, Elector, Seat};
 
 /// Candidates wait up to this much longer than the retry period, so that they do not ask in step. From client-go.
 const JITTER_FACTOR: f64 = 1.2;
@@ -51,6 +51,29 @@ pub struct Announcement {
     pub own: Vec<SocketAddr>,
     /// Where the process is reached that leads now; none if it does not say so.
     pub leader: watch::Sender<Vec<SocketAddr>>,
+    /// Whether this process has what it needs to lead.
+    pub candidacy: Candidacy,
+}
+
+/// Whether a process has what it needs to lead. One that does not have it leads only if no other does for a while.
+#[derive(Debug, Clone)]
+pub struct Candidacy(watch::Sender<bool>);
+
+impl Default for Candidacy {
+    fn default() -> Self {
+        Self(watch::Sender::new(true))
+    }
+}
+
+impl Candidacy {
+    /// Says whether this process has what it needs.
+    pub fn set(&self, is_fit: bool) {
+        self.0.send_replace(is_fit);
+    }
+
+    fn is_fit(&self) -> bool {
+        *self.0.borrow()
+    }
 }
 
 /// Waits until this process leads. None if `token` was cancelled before that.
@@ -157,10 +180,54 @@ fn check(flags: &LeaderElectionFlags) -> Result<(), Error> {
     good.then_some(()).ok_or(Error::Durations)
 }
 
+/// Retry periods for which one that is not fit leaves the Lease to others: each of them looks within 2.2.
+const COURTESY: u32 = 3;
+
+/// Returns when this process may try to lead: at once if it is fit. Others get some time to be quicker.
+async fn wait_until_fit(
+    elector: &mut Elector,
+    flags: &LeaderElectionFlags,
+    token: &CancellationToken,
+) -> bool {
+    let period = flags.leader_election_retry_period;
+    let mut vacant_since = None;
+    while !elector.announcement.candidacy.is_fit() {
+        let limit = Instant::now() + flags.leader_election_renew_deadline;
+        let seat = tokio::select! {
+            seat = timeout_at(limit, elector.look()) => seat,
+            () = token.cancelled() => return false,
+        };
+        vacant_since = match seat {
+            Ok(Ok(Seat::Missing)) => return true,
+            Ok(Ok(Seat::Vacant)) => Some(vacant_since.unwrap_or_else(Instant::now)),
+            Ok(Ok(Seat::Taken)) => None,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "failed to look at the leader lease");
+                vacant_since
+            }
+            Err(_) => vacant_since,
+        };
+        if vacant_since.is_some_and(|since| since.elapsed() >= period * COURTESY) {
+            tracing::warn!("nobody leads: this process will, although it has not caught up");
+            return true;
+        }
+        let mut fitness = elector.announcement.candidacy.0.subscribe();
+        tokio::select! {
+            () = sleep(period) => {}
+            _ = fitness.wait_for(|is_fit| *is_fit) => {}
+            () = token.cancelled() => return false,
+        }
+    }
+    true
+}
+
 /// Tries until this process leads; false if it shall stop.
 async fn acquire(elector: &mut Elector, flags: &LeaderElectionFlags, token: &CancellationToken) -> bool {
     let mut known_holder = String::new();
     loop {
+        if !wait_until_fit(elector, flags, token).await {
+            return false;
+        }
         let limit = Instant::now() + flags.leader_election_renew_deadline;
         let attempt = tokio::select! {
             attempt = timeout_at(limit, elector.try_acquire_or_renew()) => attempt,

@@ -48,7 +48,7 @@ mod standby;
 mod mock_api;
 
 pub use crate::flags::App;
-pub use app::{Context, LeadershipLost, run, run_serving};
+pub use app::{Context, LeadershipLost, Standby, run, run_replica, run_serving};
 pub use elections::Elections;
 pub use object_key::{ObjectKey, check_name};
 pub use standby::Listeners;

@@ -255,6 +255,8 @@ mod tests {
     }
 
     async fn post(address: SocketAddr, path: &str, body: &str) -> (u16, HeaderMap, String) {
+        // One provider per process; another test may have installed it.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         let posted = client
             .post(format!("http://{address}{path}"))

@@ -17,6 +17,17 @@ use crate::telemetry::random_id;
 /// Annotation of a Lease: the holder, and where it serves what others ask it.
 const ADDRESSES: &str = "windlass.dev/addresses";
 
+/// What a Lease is like for who only looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seat {
+    /// There is none, and never was.
+    Missing,
+    /// It was given up, or has run out.
+    Vacant,
+    /// Someone else leads.
+    Taken,
+}
+
 /// How an attempt ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -81,14 +92,7 @@ impl Elector {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             return self.create().await;
         };
-        let since = self.observe(found.clone());
-        if !self.is_ours(&found) && holder(&found).is_some() && holds(&found, since, Instant::now()) {
-            let at = addresses(&found);
-            self.announcement.leader.send_if_modified(|known| {
-                let is_new = *known != at;
-                *known = at;
-                is_new
-            });
+        if self.is_taken(&found) {
             return Ok(Attempt::HeldBy(holder(&found).unwrap_or_default().to_owned()));
         }
         match self.replace(&found).await {
@@ -97,6 +101,30 @@ impl Elector {
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(Attempt::HeldBy(String::new())),
             Err(error) => Err(error),
         }
+    }
+
+    /// Looks whether someone leads, and where, without a wish to.
+    pub(super) async fn look(&mut self) -> Result<Seat, kube::Error> {
+        let Some(found) = self.api.get_opt(&self.name).await? else {
+            return Ok(Seat::Missing);
+        };
+        let is_taken = self.is_taken(&found);
+        Ok(if is_taken { Seat::Taken } else { Seat::Vacant })
+    }
+
+    /// Returns whether someone else holds the Lease, and notes where that is.
+    fn is_taken(&mut self, found: &Lease) -> bool {
+        let since = self.observe(found.clone());
+        let is_taken = !self.is_ours(found) && holder(found).is_some() && holds(found, since, Instant::now());
+        if is_taken {
+            let at = addresses(found);
+            self.announcement.leader.send_if_modified(|known| {
+                let is_new = *known != at;
+                *known = at;
+                is_new
+            });
+        }
+        is_taken
     }
 
     /// Writes an empty holder, so that the next candidate need not wait. Does nothing if this process does not

@@ -319,3 +319,63 @@ fn durations_that_could_lose_the_lease_unnoticed_are_refused() {
         assert_eq!(check(&flags).is_ok(), good, "{lease} {deadline} {retry}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_has_not_caught_up_leaves_the_lease_to_others_for_a_while() {
+    let unfit = |bench: &Bench, token: &CancellationToken| {
+        let announcement = Announcement::default();
+        announcement.candidacy.set(false);
+        let candidacy = announcement.candidacy.clone();
+        let (bench, token) = (bench.clone(), token.clone());
+        let leading = tokio::spawn(async move {
+            let (client, flags, place) = (bench.client.clone(), flags(), (LEASE, "flux-system"));
+            let leading = run_announcing(client, &flags, place, token, &bench.metrics, announcement);
+            leading.await.expect("the durations are good").is_some()
+        });
+        (leading, candidacy)
+    };
+    let token = CancellationToken::new();
+
+    // No one ever led: there is nothing to catch up with.
+    let bench = Bench::new();
+    let began = Instant::now();
+    let (first, _) = unfit(&bench, &token);
+    assert!(first.await.expect("no panic"));
+    assert!(began.elapsed() < Duration::from_secs(1));
+
+    // The leader is gone: it may be that another has all that it had.
+    let bench = Bench::new();
+    bench.held_by_other("2000-01-01T00:00:00.000000Z");
+    let began = Instant::now();
+    let (late, _) = unfit(&bench, &token);
+    assert!(late.await.expect("no panic"));
+    let waited = began.elapsed();
+    assert!(
+        waited >= Duration::from_secs(50) && waited <= Duration::from_secs(60),
+        "{waited:?}"
+    );
+
+    // Once it has caught up it is as any other.
+    let bench = Bench::new();
+    bench.held_by_other("2000-01-01T00:00:00.000000Z");
+    let began = Instant::now();
+    let (caught_up, candidacy) = unfit(&bench, &token);
+    sleep(Duration::from_secs(10)).await;
+    candidacy.set(true);
+    assert!(caught_up.await.expect("no panic"));
+    assert!(
+        began.elapsed() <= Duration::from_secs(46),
+        "{:?}",
+        began.elapsed()
+    );
+
+    let bench = Bench::new();
+    bench.held_by_other("2000-01-01T00:00:00.000000Z");
+    let (stopped, _) = unfit(&bench, &token);
+    sleep(Duration::from_secs(1)).await;
+    token.cancel();
+    assert!(
+        !stopped.await.expect("no panic"),
+        "who is told to stop does not lead"
+    );
+}
