@@ -15,6 +15,8 @@ mod connect;
 mod download;
 mod error;
 mod options;
+#[cfg(feature = "store")]
+mod peer;
 mod service;
 mod supply;
 
@@ -25,6 +27,8 @@ use std::{
 
 use bytes::Bytes;
 
+#[cfg(feature = "store")]
+pub use self::peer::{Changes, Offer, Peer, PeerChange};
 use self::{
     cache::Cache,
     download::{Downloader, LocalArchive},

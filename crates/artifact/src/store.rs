@@ -29,6 +29,7 @@
 //! Counting, renaming into place and deleting happen under one lock, which is why an ingest can rely on a blob
 //! that it found. No file is read or synced under it, folders that die aside.
 
+mod copy;
 mod files;
 mod ingest;
 mod open;
@@ -46,6 +47,7 @@ use tokio::sync::broadcast;
 use state::Inner;
 
 pub use self::{
+    copy::Copy,
     files::Content,
     ingest::Ingest,
     open::{Dropped, IntegrityReport},
@@ -88,6 +90,14 @@ impl Store {
     #[must_use]
     pub fn ingest(&self) -> Ingest {
         Ingest::new(self.inner.clone())
+    }
+
+    /// Begins a copy of an artifact of another store; `verbatim` as [`Store::is_verbatim`] says of it there.
+    ///
+    /// # Errors
+    /// When the record cannot be one of its object.
+    pub fn copy(&self, record: Record, verbatim: bool) -> Result<Copy> {
+        Copy::new(Arc::clone(&self.inner), record, verbatim)
     }
 
     /// The newest artifact of an object. The kind is compared without regard to case.
@@ -284,6 +294,8 @@ impl Store {
     }
 }
 
+#[cfg(test)]
+mod copy_tests;
 #[cfg(test)]
 mod crash_tests;
 mod error;

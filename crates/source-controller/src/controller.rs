@@ -1,7 +1,8 @@
 //! Watches, queues and workers: which object is reconciled when. The only file that knows the API server's streams.
 //!
-//! The order of a start: open the store and verify it, serve it, say that this process is ready, watch. On shutdown the
-//! workers end first, the servers last.
+//! The order of a start: open the store and verify it, serve it, say that this process is ready, watch. With a store in each replica the
+//! first two come before leadership, and the store is kept equal to the leader's meanwhile. On shutdown the workers end first, the
+//! servers last.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -15,19 +16,21 @@ use artifact::store::{self, Change, Store};
 use bucket_client::index;
 use controller_kit::admin::bind;
 use controller_kit::flags::parse_label_selector;
+use controller_kit::metrics::Metrics;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{
     Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
 };
 use controller_kit::telemetry::reconcile_span;
-use controller_kit::{Context as Kit, ObjectKey};
+use controller_kit::{Context as Kit, ObjectKey, Standby};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use kube::core::{PartialObjectMeta, SelectorExt as _};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client};
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -41,7 +44,9 @@ use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::secrets_read::SecretsRead;
 use crate::reconcile::store::AdvertisedAddress;
 use crate::reconcile::{Context, reconcile};
+use crate::replica;
 use crate::serve::access::Access;
+use crate::serve::arrivals::Arrivals;
 use crate::serve::tls::{certificate::Certificate, keeper::Keeper};
 use crate::serve::{grpc, http};
 use access_review::limit::Limiter;
@@ -62,17 +67,142 @@ const FIRST_CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Downloads that are running get this long after the work has ended.
 const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 
+/// What a replica has that serves its store.
+pub(crate) struct Plane {
+    settings: Settings,
+    store: Store,
+    fetcher: Fetcher,
+    meters: Meters,
+    servers: JoinSet<anyhow::Result<()>>,
+    /// Tells the servers to stop.
+    stop: CancellationToken,
+    /// Whether the store is a copy of the leader's.
+    is_copy: watch::Sender<bool>,
+}
+
+impl Plane {
+    /// Opens the store and serves it.
+    async fn start(settings: Settings, is_copy: bool, around: &Around<'_>) -> anyhow::Result<Self> {
+        let (store, fetcher) = open(&settings).await?;
+        let meters = Meters::new(fetcher.helm.cache.clone());
+        meters.register(around.metrics, store.clone());
+        let identities = settings.identities.clone();
+        around.metrics.token_cache(move || identities.token_cache());
+        let (stop, is_copy) = (CancellationToken::new(), watch::Sender::new(is_copy));
+        let arrivals = Arrivals::new(Arc::new(store.clone()), is_copy.subscribe());
+        let servers = serve(&settings, arrivals, around, &meters, &stop).await?;
+        Ok(Self {
+            settings,
+            store,
+            fetcher,
+            meters,
+            servers,
+            stop,
+            is_copy,
+        })
+    }
+}
+
+/// What serving needs of the process.
+struct Around<'a> {
+    client: &'a Client,
+    namespace: &'a str,
+    metrics: &'a Metrics,
+}
+
+/// Keeps the store of this replica equal to the leader's and serves it, until it leads. Does nothing where replicas share a volume.
+///
+/// It says at once whether it may lead, before the first wait.
+pub(crate) fn stand_by(
+    flags: Flags,
+    standby: Standby,
+) -> impl Future<Output = anyhow::Result<Option<Plane>>> {
+    let settings = Settings::from_flags(&flags);
+    let is_replica = settings.as_ref().is_ok_and(|settings| settings.has_replicas);
+    standby.candidacy.set(!is_replica);
+    async move {
+        let settings = settings?;
+        if is_replica {
+            copy_until_leading(settings, standby).await.map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Result<Plane> {
+    let Standby {
+        client,
+        metrics,
+        ready,
+        namespace,
+        leader,
+        candidacy,
+        token,
+        shutdown,
+    } = standby;
+    let around = Around {
+        client: &client,
+        namespace: &namespace,
+        metrics: &metrics,
+    };
+    let spool = settings.storage_path.join(FETCH_DIRECTORY);
+    let (access, keep_trust) =
+        replica::Access::new(&settings.artifact_service, client.clone(), &namespace, spool);
+    let mut plane = Plane::start(settings, true, &around).await?;
+    // What was copied before a restart is enough to go on with.
+    candidacy.set(!plane.store.current_records().is_empty());
+    let synced = watch::Sender::new(false);
+    let (mut is_synced, meters) = (synced.subscribe(), plane.meters.clone());
+    let tell = async {
+        // The sender is there as long as this is waited for.
+        while is_synced.changed().await.is_ok() {
+            let is_synced = *is_synced.borrow_and_update();
+            candidacy.set(is_synced);
+            meters.synced(is_synced);
+            ready.set(STORAGE_CHECK, is_synced);
+        }
+    };
+    let retention = plane.settings.retention.retention_ttl;
+    tokio::select! {
+        () = replica::follow(&plane.store, &access, leader, &synced, &token) => {}
+        Some(ended) = plane.servers.join_next() => ended??,
+        // They never end by themselves.
+        () = tell => {}
+        () = keep_trust => {}
+        () = collect_garbage(plane.store.clone(), retention, &plane.meters, token.clone()) => {}
+    }
+    plane.is_copy.send_replace(false);
+    if shutdown.is_cancelled() {
+        end(&plane.stop, &mut plane.servers).await;
+    }
+    Ok(plane)
+}
+
 /// Reconciles all kinds until the token is cancelled.
-pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
-    let settings = Settings::from_flags(&flags)?;
-    let (store, fetcher) = open(&settings).await?;
-    let meters = Meters::new(fetcher.helm.cache.clone());
-    meters.register(&kit.metrics, store.clone());
-    let identities = settings.identities.clone();
-    kit.metrics.token_cache(move || identities.token_cache());
-    let stop = CancellationToken::new();
-    let mut servers = serve(&settings, &store, &kit, &meters, &stop).await?;
+pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow::Result<()> {
+    let plane = match served {
+        Some(plane) => plane,
+        None => {
+            let around = Around {
+                client: &kit.client,
+                namespace: &kit.namespace,
+                metrics: &kit.metrics,
+            };
+            Plane::start(Settings::from_flags(&flags)?, false, &around).await?
+        }
+    };
+    let Plane {
+        settings,
+        store,
+        fetcher,
+        meters,
+        mut servers,
+        stop,
+        is_copy: _is_copy,
+    } = plane;
     kit.ready.set(STORAGE_CHECK, true);
+    meters.synced(true);
     let shared = Shared {
         flags,
         kit,
@@ -109,28 +239,32 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         // They end when they are told to, which is below.
         Some(ended) = servers.join_next() => ended??,
     }
+    end(&stop, &mut servers).await;
+    Ok(())
+}
+
+/// Ends the servers; downloads that are running get some time.
+async fn end(stop: &CancellationToken, servers: &mut JoinSet<anyhow::Result<()>>) {
     stop.cancel();
     let ended = async { while servers.join_next().await.is_some() {} };
     if tokio::time::timeout(LAST_DOWNLOADS_TIMEOUT, ended).await.is_err() {
         tracing::info!("downloads were cut off at shutdown");
     }
-    Ok(())
 }
 
 /// Serves the store over HTTP and gRPC until it is told to stop. Both listen when this returns.
 async fn serve(
     settings: &Settings,
-    store: &Store,
-    kit: &Kit,
+    arrivals: Arrivals,
+    around: &Around<'_>,
     meters: &Meters,
     stop: &CancellationToken,
 ) -> anyhow::Result<JoinSet<anyhow::Result<()>>> {
-    let store = Arc::new(store.clone());
     let mut servers = JoinSet::new();
     if let Some(address) = settings.http.socket() {
         let listener = bind(address).await?;
         let downloads = Limiter::new(settings.artifact_service.downloads_per_address);
-        let routes = http::router(store.clone(), downloads, meters.served.clone());
+        let routes = http::router(arrivals.clone(), downloads, meters.served.clone());
         let routes = routes.into_make_service_with_connect_info::<http::Peer>();
         let stopped = stop.clone().cancelled_owned();
         let serving = axum::serve(http::Listener(listener), routes).with_graceful_shutdown(stopped);
@@ -138,10 +272,10 @@ async fn serve(
     }
     if let Some(address) = settings.artifact_service.address.socket() {
         let listener = bind(address).await?;
-        let plane = plane(&settings.artifact_service, kit, stop, &mut servers).await?;
+        let plane = plane(&settings.artifact_service, around, stop, &mut servers).await?;
         let serving = grpc::serve(
             listener,
-            store,
+            arrivals,
             plane,
             meters.served.clone(),
             stop.clone().cancelled_owned(),
@@ -155,7 +289,7 @@ async fn serve(
 /// servers.
 async fn plane(
     settings: &ArtifactService,
-    kit: &Kit,
+    around: &Around<'_>,
     stop: &CancellationToken,
     servers: &mut JoinSet<anyhow::Result<()>>,
 ) -> anyhow::Result<grpc::Plane> {
@@ -176,8 +310,8 @@ async fn plane(
         }
         CertificateFrom::Authority { secret, hosts: named } => {
             let certificate = Arc::new(Certificate::default());
-            let hosts = hosts(named, &kit.namespace);
-            let (client, namespace) = (kit.client.clone(), kit.namespace.clone());
+            let hosts = hosts(named, around.namespace);
+            let (client, namespace) = (around.client.clone(), around.namespace.to_owned());
             let mut keeper = Keeper::new(client, namespace, secret.clone(), hosts, certificate.clone());
             // So that whoever waits for us to be ready can call. What fails is tried again, and told, below.
             let first = tokio::time::timeout(FIRST_CERTIFICATE_TIMEOUT, keeper.refresh(Timestamp::now()));
@@ -194,7 +328,7 @@ async fn plane(
         }
     };
     Ok(grpc::Plane {
-        access: Access::guarded(kit.client.clone(), protection.audience.clone(), calls),
+        access: Access::guarded(around.client.clone(), protection.audience.clone(), calls),
         certificate: Some(certificate),
     })
 }

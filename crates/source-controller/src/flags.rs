@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{ArgAction, Parser};
 use controller_kit::duration;
-use controller_kit::flags::{CommonFlags, ListenAddress};
+use controller_kit::flags::{CommonFlags, ListenAddress, parse_bool};
 use git_client::Algorithms;
 use oci_verify::{SigstoreFlags, SigstoreRoot};
 use remote_access::identity::Identities;
@@ -86,6 +86,11 @@ pub(crate) struct StorageFlags {
     /// Number of artifacts retained per object, including the current one
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) artifact_retention_records: usize,
+    /// Keep a store in each replica, equal to the leader's, and serve it there. Without it, replicas share a volume, and only the leader
+    /// serves. Requires --enable-leader-election and the environment variable POD_IP
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) storage_replicas: bool,
     /// Digest algorithm of artifacts; only sha256 is supported
     #[arg(long, value_parser = ["sha256"], default_value = "sha256", value_name = "NAME")]
     pub(crate) artifact_digest_algo: String,
@@ -119,6 +124,8 @@ pub(crate) struct HelmFlags {
 pub(crate) struct Settings {
     pub(crate) storage_path: PathBuf,
     pub(crate) retention: artifact::store::Options,
+    /// Whether each replica has a store of its own.
+    pub(crate) has_replicas: bool,
     /// Size limits for Helm repositories.
     pub(crate) helm: helm_repository::Limits,
     /// Where archives are served; None where they are not.
@@ -143,12 +150,26 @@ impl Settings {
         let features = flags.common.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
         let advertised = advertised(storage, std::env::var("HOSTNAME").ok().as_deref());
+        let has_replicas = storage.storage_replicas;
+        if has_replicas && !flags.common.leader.enable_leader_election {
+            anyhow::bail!(
+                "--storage-replicas needs --enable-leader-election: without it, each process leads"
+            );
+        }
+        let service = &flags.artifact_service;
+        if has_replicas && service.grpc_addr.socket().is_none() {
+            anyhow::bail!("--storage-replicas needs the artifact service: --grpc-addr must not be 0");
+        }
+        if has_replicas && service.grpc_tls_cert_file.is_some() && service.grpc_ca_file.is_none() {
+            anyhow::bail!("--storage-replicas with --grpc-tls-cert-file needs --grpc-ca-file");
+        }
         Ok(Self {
             storage_path: storage.storage_path.clone(),
             retention: artifact::store::Options {
                 retention_ttl: storage.artifact_retention_ttl,
                 retention_records: storage.artifact_retention_records,
             },
+            has_replicas,
             helm: helm_repository::Limits {
                 index: limit("--helm-index-max-size", flags.helm.helm_index_max_size)?,
                 chart: limit("--helm-chart-max-size", flags.helm.helm_chart_max_size)?,

@@ -11,6 +11,7 @@ mod kind;
 mod metrics;
 mod provider_name;
 mod reconcile;
+mod replica;
 mod serve;
 
 use std::process::ExitCode;
@@ -24,5 +25,13 @@ fn main() -> ExitCode {
     let app = flags
         .common
         .app("source-controller", &[controller::STORAGE_CHECK]);
-    controller_kit::run(app, |kit| controller::run(flags, kit))
+    // The first address is where replicas follow the leader.
+    let served: Vec<_> = flags.artifact_service.grpc_addr.socket().into_iter().collect();
+    let standby = flags.clone();
+    controller_kit::run_replica(
+        app,
+        &served,
+        move |while_waiting| controller::stand_by(standby, while_waiting),
+        |kit, had| controller::run(flags, kit, had),
+    )
 }

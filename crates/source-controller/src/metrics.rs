@@ -11,6 +11,7 @@ mod storage;
 use artifact::store::{Collected, Store};
 use controller_kit::metrics::Metrics;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 
 pub(crate) use self::fetches::{Fetches, FetchesOfKind, Result as FetchResult};
 pub(crate) use self::index_cache::IndexCache;
@@ -24,6 +25,7 @@ pub(crate) struct Meters {
     index_cache: IndexCache,
     collected_artifacts: Counter,
     collected_bytes: Counter,
+    synced: Gauge,
 }
 
 impl Meters {
@@ -51,8 +53,18 @@ impl Meters {
                 "Bytes that were freed by that",
                 self.collected_bytes.clone(),
             );
+            registry.register(
+                "windlass_replica_synced",
+                "Whether this process leads, or has caught up with the leader",
+                self.synced.clone(),
+            );
             registry.register_collector(Box::new(storage::Storage(store)));
         });
+    }
+
+    /// Notes whether this process leads, or has all that the leader has.
+    pub(crate) fn synced(&self, is_synced: bool) {
+        self.synced.set(i64::from(is_synced));
     }
 
     /// Counts what a garbage collection removed.

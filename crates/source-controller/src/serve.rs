@@ -2,10 +2,11 @@
 //!
 //! [`grpc`] gives folders and blobs by digest to our own controllers, over [`tls`], to callers that [`access`] lets;
 //! [`http`] gives whole archives to everything that knows Flux's way, by status.artifact.url. Both only read the store,
-//! and [`limit`] how much of it one caller does at once. Which addresses they listen on, and when they start (after the
+//! and wait for what is about to be copied into it ([`arrivals`]). Which addresses they listen on, and when they start (after the
 //! store's integrity has been verified), is decided elsewhere.
 
 pub mod access;
+pub mod arrivals;
 pub mod grpc;
 pub mod http;
 pub mod tls;

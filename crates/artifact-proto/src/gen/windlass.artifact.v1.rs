@@ -37,6 +37,9 @@ pub struct Artifact {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Whether the archive is a file of the source itself, such as a chart, so that the tree would give other bytes.
+    #[prost(bool, tag = "9")]
+    pub verbatim: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatRequest {

@@ -18,9 +18,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// More certificates than this are no bundle of one service.
 const MAX_AUTHORITIES: usize = 100;
 
-/// A channel to the endpoint that connects when it is first used; over TLS if the endpoint says `https`.
+/// A channel to the endpoint that connects when it is first used; over TLS if the endpoint says `https`. The name in its certificate is
+/// that of the endpoint unless another is given.
 pub(super) fn channel(
     endpoint: &str,
+    server_name: Option<&str>,
     authority: &Supply,
     keep_alive: Duration,
 ) -> Result<Channel, tonic::transport::Error> {
@@ -33,10 +35,11 @@ pub(super) fn channel(
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = uri.port_u16().unwrap_or(443);
     let authority = authority.clone();
+    let server_name = server_name.unwrap_or(&host).to_owned();
     let connector = tower::service_fn(move |_: Uri| {
-        let (host, authority) = (host.clone(), authority.clone());
+        let (host, server_name, authority) = (host.clone(), server_name.clone(), authority.clone());
         async move {
-            let connecting = connect(&host, port, &authority);
+            let connecting = connect(&host, port, server_name, &authority);
             let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
             connected
                 .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
@@ -55,8 +58,13 @@ fn kept_alive(endpoint: Endpoint, interval: Duration) -> Endpoint {
         .keep_alive_timeout(interval)
 }
 
-async fn connect(host: &str, port: u16, authority: &Supply) -> io::Result<TlsStream<TcpStream>> {
-    let name = ServerName::try_from(host.to_owned())
+async fn connect(
+    host: &str,
+    port: u16,
+    server_name: String,
+    authority: &Supply,
+) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from(server_name)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the host is no name for TLS"))?;
     let config = config(authority).await?;
     let stream = TcpStream::connect((host, port)).await?;

@@ -133,6 +133,10 @@ pub enum Error {
     /// The service's folder is none.
     #[error("failed to read a folder of the artifact")]
     Directory(#[source] tree::Error),
+    /// The store to which an artifact is copied failed, or what came is not that artifact.
+    #[cfg(feature = "store")]
+    #[error("failed to store the copy of an artifact")]
+    Store(#[from] crate::store::Error),
     /// The temporary file failed.
     #[error("failed to {operation} the downloaded artifact")]
     Spool {

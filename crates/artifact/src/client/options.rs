@@ -16,6 +16,8 @@ pub(super) const EXTERNAL_KIND: &str = "ExternalArtifact";
 pub struct ClientOptions {
     /// The artifact service, for example `https://source-controller:9091`. None: everything over HTTP.
     pub grpc_endpoint: Option<String>,
+    /// Name in the service's certificate, where the endpoint is an address that is not in it.
+    pub server_name: Option<String>,
     /// Certificates (PEM) of the authority of an `https` endpoint.
     pub authority: Supply,
     /// The token that calls of the service carry.
@@ -45,6 +47,7 @@ impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             grpc_endpoint: None,
+            server_name: None,
             authority: Supply::Nothing,
             token: Supply::Nothing,
             cache_bytes: 32 * 1024 * 1024,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    io,
     sync::Arc,
     time::Duration,
 };
@@ -32,6 +33,25 @@ pub(super) struct Service {
     options: ClientOptions,
 }
 
+/// What has been received of something so far.
+pub(super) trait Partial {
+    /// Its bytes.
+    fn size(&self) -> u64;
+    /// Adds the next ones.
+    fn append(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Partial for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    async fn append(&mut self, bytes: Bytes) -> io::Result<()> {
+        self.extend_from_slice(&bytes);
+        Ok(())
+    }
+}
+
 /// A blob to read. The size comes from a verified folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
@@ -41,7 +61,12 @@ pub(super) struct Wanted {
 
 impl Service {
     pub(super) fn new(endpoint: &str, options: &ClientOptions) -> Result<Self> {
-        let channel = connect::channel(endpoint, &options.authority, KEEP_ALIVE);
+        let channel = connect::channel(
+            endpoint,
+            options.server_name.as_deref(),
+            &options.authority,
+            KEEP_ALIVE,
+        );
         let channel = channel.map_err(|source| Error::Endpoint {
             endpoint: endpoint.to_owned(),
             source,
@@ -95,26 +120,9 @@ impl Service {
 
     /// An archive as a whole.
     pub(super) async fn archive(&self, archive: &Digest, limit: u64) -> Result<Bytes> {
-        const CALL: &str = "Download";
         let what = || format!("artifact {archive}");
-        let request = v1::DownloadRequest {
-            digest: archive.to_string(),
-            offset: 0,
-        };
-        let answer = self.client.clone().download(self.request(request).await?).await;
-        let mut stream = answer.map_err(Error::call(CALL, what))?.into_inner();
         let mut content = Vec::new();
-        while let Some(chunk) = stream.message().await.map_err(Error::call(CALL, what))? {
-            if u64::try_from(chunk.offset) != Ok(content.len() as u64) {
-                return Err(Error::answer(CALL, "a chunk is out of order"));
-            }
-            let size = content.len() as u64 + chunk.data.len() as u64;
-            if size > limit {
-                let what = what();
-                return Err(Error::TooLarge { what, size, limit });
-            }
-            content.extend_from_slice(&chunk.data);
-        }
+        self.download(archive, limit, &mut content).await?;
         let actual = Digest::from_content(&content);
         if actual != *archive {
             return Err(Error::DigestMismatch {
@@ -124,6 +132,46 @@ impl Service {
             });
         }
         Ok(content.into())
+    }
+
+    /// Appends the rest of an archive to what is there of it. Whether it is the right one is for the caller to see.
+    pub(super) async fn download(
+        &self,
+        archive: &Digest,
+        limit: u64,
+        content: &mut impl Partial,
+    ) -> Result<()> {
+        const CALL: &str = "Download";
+        let what = || format!("artifact {archive}");
+        let offset = i64::try_from(content.size()).unwrap_or(i64::MAX);
+        let request = v1::DownloadRequest {
+            digest: archive.to_string(),
+            offset,
+        };
+        let answer = self.client.clone().download(self.request(request).await?).await;
+        let mut stream = answer.map_err(Error::call(CALL, what))?.into_inner();
+        while let Some(chunk) = stream.message().await.map_err(Error::call(CALL, what))? {
+            if u64::try_from(chunk.offset) != Ok(content.size()) {
+                return Err(Error::answer(CALL, "a chunk is out of order"));
+            }
+            let size = content.size() + chunk.data.len() as u64;
+            if size > limit {
+                let what = what();
+                return Err(Error::TooLarge { what, size, limit });
+            }
+            content.append(chunk.data).await.map_err(Error::spool("write"))?;
+        }
+        Ok(())
+    }
+
+    /// The stream of changes, all artifacts first.
+    pub(super) async fn watch(&self) -> Result<tonic::Streaming<v1::WatchResponse>> {
+        let request = self.request(v1::WatchRequest::default()).await?;
+        let answer = self.client.clone().watch(request).await;
+        let what = || "changes of artifacts".to_owned();
+        answer
+            .map(tonic::Response::into_inner)
+            .map_err(Error::call("Watch", what))
     }
 
     /// One folder of the tree with this root.

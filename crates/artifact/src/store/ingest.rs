@@ -132,12 +132,39 @@ impl Ingest {
     ///
     /// # Errors
     /// When the reader or the disk fails.
-    pub fn set_archive(&mut self, mut reader: impl Read) -> Result<()> {
+    pub fn set_archive(&mut self, reader: impl Read) -> Result<()> {
+        self.take_archive(reader).map(drop)
+    }
+
+    /// As [`Ingest::set_archive`]; returns what was taken.
+    pub(super) fn take_archive(&mut self, mut reader: impl Read) -> Result<Written> {
         let mut file = self.inner.files.temporary()?;
         let (digest, size) = copy(&mut reader, &mut file, "the archive", &self.stopped)?;
         self.place_archive(file, digest, size)?;
-        self.archive = Some(Written { digest, size });
-        Ok(())
+        let written = Written { digest, size };
+        self.archive = Some(written);
+        Ok(written)
+    }
+
+    /// Holds an archive of this digest and size; false if the store has none.
+    pub(super) fn hold_archive(&mut self, digest: Digest, size: u64) -> bool {
+        let mut state = self.inner.lock();
+        let is_there = state.references.hold_archive(&digest);
+        drop(state);
+        if is_there {
+            self.held.archives.push(digest);
+            self.archive = Some(Written { digest, size });
+        }
+        is_there
+    }
+
+    /// Holds a folder with all that is below it; false if the store does not have it.
+    pub(super) fn hold_directory(&mut self, digest: Digest) -> bool {
+        let is_there = self.inner.lock().references.hold_directory(&digest);
+        if is_there {
+            self.held.directories.push(digest);
+        }
+        is_there
     }
 
     /// Stores the artifact, which is the current one of its object from then on. An artifact of the same object with
@@ -295,7 +322,7 @@ impl Ingest {
     }
 
     /// The point of no return is the rename of the record.
-    fn commit(self, stored: Stored) -> Result<Record> {
+    pub(super) fn commit(self, stored: Stored) -> Result<Record> {
         let json = serde_json::to_vec_pretty(&stored).map_err(Error::EncodeRecord)?;
         let file = self.inner.files.write_record(&json)?;
         let record = stored.record.clone();
@@ -321,7 +348,7 @@ impl Drop for Ingest {
 }
 
 impl Inner {
-    fn next_sequence(&self) -> u64 {
+    pub(super) fn next_sequence(&self) -> u64 {
         let mut state = self.lock();
         state.sequence += 1;
         state.sequence

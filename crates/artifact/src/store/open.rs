@@ -158,7 +158,7 @@ fn adopt(inner: &Arc<Inner>, intact: &mut Intact, record: &Record) -> Result<Ver
 }
 
 /// Makes blobs and folders again from the archive, whose digest is right. False if it is no archive of this tree.
-fn rebuild(inner: &Inner, ingest: &mut Ingest, record: &Record) -> Result<bool> {
+pub(super) fn rebuild(inner: &Inner, ingest: &mut Ingest, record: &Record) -> Result<bool> {
     // The archive is as big as it was when it was accepted.
     let limits = Limits {
         max_entries: u64::MAX,

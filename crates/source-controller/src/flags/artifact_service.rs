@@ -31,6 +31,12 @@ pub(crate) struct ArtifactServiceFlags {
     /// Audience that callers' tokens must have
     #[arg(long, default_value = "windlass-artifact", value_name = "NAME")]
     pub(crate) grpc_token_audience: String,
+    /// File (PEM) with the authority of --grpc-tls-cert-file, by which replicas recognize the leader
+    #[arg(long, value_name = "PATH", requires = "grpc_tls_cert_file")]
+    pub(crate) grpc_ca_file: Option<PathBuf>,
+    /// File with the token that this replica shows to the leader, e.g. in a projected volume; read at each call
+    #[arg(long, value_name = "PATH")]
+    pub(crate) replica_token_file: Option<PathBuf>,
     /// Maximum concurrent calls of one caller; 0 disables the limit
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub(crate) grpc_calls_per_caller: usize,
@@ -46,6 +52,12 @@ pub(crate) struct ArtifactService {
     pub(crate) address: ListenAddress,
     /// None: plain text, for everybody.
     pub(crate) protection: Option<Protection>,
+    /// How others reach it.
+    pub(crate) host: String,
+    /// Authority of a certificate from files.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// What a replica shows to the leader.
+    pub(crate) token_file: Option<PathBuf>,
     pub(crate) calls_per_caller: usize,
     pub(crate) downloads_per_address: usize,
 }
@@ -83,6 +95,9 @@ impl ArtifactService {
         };
         Self {
             address: flags.grpc_addr,
+            host: host_of(advertised).unwrap_or_default(),
+            ca_file: flags.grpc_ca_file.clone(),
+            token_file: flags.replica_token_file.clone(),
             protection: (!flags.grpc_insecure).then(|| Protection {
                 audience: flags.grpc_token_audience.clone(),
                 certificate,
@@ -93,13 +108,20 @@ impl ArtifactService {
     }
 }
 
+/// Our Service.
+const SERVICE: &str = "source-controller";
+
+/// A name that each certificate of our own authority is for.
+pub(crate) fn service_name(namespace: &str) -> String {
+    format!("{SERVICE}.{namespace}.svc")
+}
+
 /// The names by which a certificate is known: those of the flags, and those of our Service in this namespace.
 pub(crate) fn hosts(named: &[String], namespace: &str) -> Vec<String> {
-    const SERVICE: &str = "source-controller";
     let service = [
         SERVICE.to_owned(),
         format!("{SERVICE}.{namespace}"),
-        format!("{SERVICE}.{namespace}.svc"),
+        service_name(namespace),
         format!("{SERVICE}.{namespace}.svc.cluster.local"),
     ];
     let local = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);

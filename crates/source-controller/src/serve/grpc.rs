@@ -17,7 +17,10 @@ use std::{
     time::Duration,
 };
 
-use artifact::store::{ObjectKey, Store};
+use artifact::{
+    Digest,
+    store::{ObjectKey, Store},
+};
 use artifact_proto::v1::{
     self,
     artifact_service_server::{ArtifactService, ArtifactServiceServer},
@@ -31,6 +34,7 @@ use tonic_health::server::HealthReporter;
 pub(super) use self::convert::status;
 use super::{
     access::{Access, Admitted},
+    arrivals::Arrivals,
     tls::{self, Peer, certificate::Certificate},
 };
 use crate::metrics::{Call, Served};
@@ -69,14 +73,14 @@ pub struct Plane {
 /// When the listener fails.
 pub async fn serve(
     listener: TcpListener,
-    store: Arc<Store>,
+    arrivals: Arrivals,
     plane: Plane,
     served: Served,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     // Its end tells watches, which would go on for ever, to end.
     let (stop, running) = signal::channel(());
-    let (routes, health) = routes(store, plane.access, served, running).await?;
+    let (routes, health) = routes(arrivals, plane.access, served, running).await?;
     let connections = tls::incoming(listener, plane.certificate).map_err(Error::SetUpTls)?;
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = Server::builder()
@@ -102,7 +106,7 @@ pub async fn serve(
 }
 
 async fn routes(
-    store: Arc<Store>,
+    arrivals: Arrivals,
     access: Access,
     served: Served,
     running: signal::Receiver<()>,
@@ -115,7 +119,8 @@ async fn routes(
         .build_v1()
         .map_err(Error::Reflection)?;
     let service = ArtifactServiceServer::new(Service {
-        store,
+        store: arrivals.store().clone(),
+        arrivals,
         access,
         served,
         running,
@@ -129,6 +134,7 @@ async fn routes(
 /// The calls. Each turns its request to values that are checked, and leaves the rest to a module of its own.
 struct Service {
     store: Arc<Store>,
+    arrivals: Arrivals,
     access: Access,
     served: Served,
     /// Closed when the process ends.
@@ -215,7 +221,10 @@ impl Service {
                 admitted.check_object(&key).await?;
                 match held.as_str() {
                     "" => self.store.current(&object.kind, &object.namespace, &object.name),
-                    held => self.store.held(&key, &convert::digest(held)?),
+                    held => {
+                        let digest = convert::digest(held)?;
+                        self.arrivals.find(|store| store.held(&key, &digest)).await
+                    }
                 }
             }
             None => {
@@ -226,7 +235,7 @@ impl Service {
         };
         let record = record.ok_or_else(|| Status::not_found("the store has no such artifact"))?;
         Ok(Response::new(v1::StatResponse {
-            artifact: Some(convert::artifact(&record)),
+            artifact: Some(convert::artifact(&record, self.store.is_verbatim(&record))),
         }))
     }
 
@@ -235,6 +244,7 @@ impl Service {
         let request = request.into_inner();
         let folder = convert::digest(&request.tree)?;
         let root = convert::root(&request.root)?.unwrap_or(folder);
+        self.wait_for_tree(&root).await;
         admitted.check_content(&self.store, Some(root), &[folder]).await?;
         let answers = content::tree(self.store.clone(), folder, request.path, request.recursive).await?;
         Ok((Box::pin(answers), admitted))
@@ -250,6 +260,9 @@ impl Service {
             .collect();
         let (digests, offset) = (digests?, convert::offset(request.offset)?);
         let root = convert::root(&request.root)?;
+        if let Some(root) = &root {
+            self.wait_for_tree(root).await;
+        }
         admitted.check_content(&self.store, root, &digests).await?;
         let answers = content::blobs(self.store.clone(), digests, offset);
         Ok((Box::pin(answers), admitted))
@@ -262,12 +275,21 @@ impl Service {
             convert::digest(&request.digest)?,
             convert::offset(request.offset)?,
         );
-        let holders = self.store.holders_of_archive(&digest);
+        let holders = |store: &Store| Some(store.holders_of_archive(&digest)).filter(|all| !all.is_empty());
+        let holders = self.arrivals.find(holders).await.unwrap_or_default();
         admitted
             .check_holders(&format!("artifact {digest}"), &holders)
             .await?;
         let answers = content::archive(self.store.clone(), digest, offset);
         Ok((Box::pin(answers), admitted))
+    }
+}
+
+impl Service {
+    /// A call that another replica began may go on here before the artifact has come.
+    async fn wait_for_tree(&self, root: &Digest) {
+        let is_there = |store: &Store| (!store.holders_of_tree(root).is_empty()).then_some(());
+        self.arrivals.find(is_there).await;
     }
 }
 

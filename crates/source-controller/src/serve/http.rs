@@ -27,6 +27,7 @@ use tokio_util::io::ReaderStream;
 
 pub use self::listener::{Listener, Peer};
 use self::range::Range;
+use super::arrivals::Arrivals;
 use crate::metrics::Served;
 use access_review::limit::{Limiter, Permit};
 
@@ -39,15 +40,15 @@ const RETRY_AFTER: &str = "1";
 
 #[derive(Clone)]
 struct Archives {
-    store: Arc<Store>,
+    arrivals: Arrivals,
     downloads: Limiter,
     served: Served,
 }
 
 /// Serves GET and HEAD of what the store has, each address as many downloads at once as `downloads` says.
-pub fn router(store: Arc<Store>, downloads: Limiter, served: Served) -> Router {
+pub fn router(arrivals: Arrivals, downloads: Limiter, served: Served) -> Router {
     let archives = Archives {
-        store,
+        arrivals,
         downloads,
         served,
     };
@@ -63,18 +64,29 @@ async fn answer(State(archives): State<Archives>, Path(path): Path<String>, requ
 
 async fn find(archives: Archives, path: String, request: Request, is_head: bool) -> Response {
     let Archives {
-        store,
+        arrivals,
         downloads,
         served,
     } = archives;
+    let store = arrivals.store().clone();
     // Our own controllers follow an address here that a tenant wrote: what they may read, the tenant may not.
     if request.headers().contains_key(artifact::external::HEADER) {
         return StatusCode::FORBIDDEN.into_response();
     }
-    if let Some(record) = store.by_path(&path) {
-        let peer = request.extensions().get::<ConnectInfo<Peer>>();
-        let address = peer.map(|ConnectInfo(Peer(address))| address.ip().to_string());
-        return match downloads.begin(&address.unwrap_or_default()) {
+    let peer = request.extensions().get::<ConnectInfo<Peer>>();
+    let address = peer.map(|ConnectInfo(Peer(address))| address.ip().to_string());
+    let address = address.unwrap_or_default();
+    let mut found = store.by_path(&path);
+    let is_digest = path.ends_with(DIGEST_SUFFIX);
+    if found.is_none() && !is_digest && arrivals.are_possible() {
+        // Who waits has a place, as who downloads.
+        let Some(_permit) = downloads.begin(&address) else {
+            return too_many(&downloads);
+        };
+        found = arrivals.find(|store| store.by_path(&path)).await;
+    }
+    if let Some(record) = found {
+        return match downloads.begin(&address) {
             Some(permit) => {
                 let running = Running {
                     _permit: permit,

@@ -8,7 +8,7 @@ use artifact::{
 use artifact_proto::v1;
 use tonic::Status;
 
-pub(super) fn artifact(record: &Record) -> v1::Artifact {
+pub(super) fn artifact(record: &Record, verbatim: bool) -> v1::Artifact {
     let object = v1::Object {
         kind: record.kind.clone(),
         namespace: record.namespace.clone(),
@@ -23,6 +23,7 @@ pub(super) fn artifact(record: &Record) -> v1::Artifact {
         path: record.path.clone(),
         last_update_time: record.last_update_time.to_string(),
         metadata: record.metadata.clone().into_iter().collect(),
+        verbatim,
     }
 }
 

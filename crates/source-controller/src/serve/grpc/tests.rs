@@ -68,7 +68,13 @@ async fn fixture_with(access: Access) -> Fixture {
         certificate: None,
     };
     let served = Served::default();
-    let task = tokio::spawn(serve(listener, store.clone(), plane, served.clone(), shutdown));
+    let task = tokio::spawn(serve(
+        listener,
+        Arrivals::none(store.clone()),
+        plane,
+        served.clone(),
+        shutdown,
+    ));
     let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
     let client = ArtifactServiceClient::new(channel.clone());
     Fixture {
@@ -159,7 +165,7 @@ async fn stat_describes_an_artifact_by_digest_and_by_object() {
             .unwrap()
             .into_inner();
         let artifact = answer.artifact.unwrap();
-        assert_eq!(artifact, convert::artifact(&fixture.record));
+        assert_eq!(artifact, convert::artifact(&fixture.record, false));
         assert_eq!(artifact.path, "gitrepository/apps/web/1.tar.gz");
         assert!(artifact.last_update_time.ends_with('Z') && artifact.last_update_time.len() == 20);
         assert_eq!(artifact.metadata["key"], "value");
@@ -372,7 +378,7 @@ async fn a_watch_lists_syncs_and_follows() {
         let first = watch.message().await.unwrap().unwrap();
         assert_eq!(
             (first.r#type(), first.artifact.unwrap()),
-            (Type::Stored, convert::artifact(&fixture.record))
+            (Type::Stored, convert::artifact(&fixture.record, false))
         );
         let second = watch.message().await.unwrap().unwrap();
         assert_eq!((second.r#type(), second.artifact), (Type::Synced, None));
@@ -382,13 +388,13 @@ async fn a_watch_lists_syncs_and_follows() {
     let stored = watch.message().await.unwrap().unwrap();
     assert_eq!(
         (stored.r#type(), stored.artifact.unwrap()),
-        (Type::Stored, convert::artifact(&changed))
+        (Type::Stored, convert::artifact(&changed, false))
     );
     store.remove_object("GitRepository", "apps", "web").unwrap();
     let removed = watch.message().await.unwrap().unwrap();
     assert_eq!(
         (removed.r#type(), removed.artifact.unwrap()),
-        (Type::Removed, convert::artifact(&changed))
+        (Type::Removed, convert::artifact(&changed, false))
     );
 }
 
@@ -425,7 +431,7 @@ async fn a_slow_watch_loses_no_final_state() {
     let expected: BTreeMap<String, v1::Artifact> = store
         .current_records()
         .iter()
-        .map(|record| (record.name.clone(), convert::artifact(record)))
+        .map(|record| (record.name.clone(), convert::artifact(record, false)))
         .collect();
     let mut known = BTreeMap::from([("one".to_owned(), v1::Artifact::default())]);
     let mut messages = 0;

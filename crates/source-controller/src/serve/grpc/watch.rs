@@ -135,9 +135,10 @@ impl Watcher {
     }
 
     async fn send(&self, r#type: Type, record: Option<&Record>) -> Result<(), End> {
+        let is_verbatim = |record| r#type == Type::Stored && self.store.is_verbatim(record);
         let response = v1::WatchResponse {
             r#type: r#type.into(),
-            artifact: record.map(convert::artifact),
+            artifact: record.map(|record| convert::artifact(record, is_verbatim(record))),
         };
         self.client.send(Ok(response)).await.map_err(|_| End::Gone)
     }

@@ -44,8 +44,8 @@ async fn fixture_with(downloads: Limiter) -> Fixture {
     let store = Arc::new(store);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let service =
-        router(store.clone(), downloads, Served::default()).into_make_service_with_connect_info::<Peer>();
+    let service = router(Arrivals::none(store.clone()), downloads, Served::default())
+        .into_make_service_with_connect_info::<Peer>();
     let task = tokio::spawn(async move { axum::serve(Listener(listener), service).await.unwrap() });
     Fixture {
         _folder: folder,
