@@ -6,6 +6,7 @@
 //! The programs are those that lie beside the running test or tool in the target folder; build them first
 //! (`cargo build`), testkit does not. `WINDLASS_BIN_DIR` names another folder, such as one with release builds.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::LazyLock;
@@ -72,6 +73,13 @@ const READY_PATIENCE: Duration = Duration::from_secs(60);
 impl Controller {
     /// Starts source-controller against the cluster of `kubeconfig` and waits until it is ready.
     pub async fn start_source(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare_source(kubeconfig, options)?;
+        controller.restart().await?;
+        Ok(controller)
+    }
+
+    /// A source-controller that is yet to be started, with its addresses and an empty storage.
+    pub fn prepare_source(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("source-controller", kubeconfig, options)?;
         let Ports { storage, grpc, .. } = controller.ports;
         let own_flags = vec![
@@ -82,7 +90,6 @@ impl Controller {
         ];
         std::fs::create_dir_all(controller.storage_path()).context("failed to make the storage folder")?;
         controller.flags.splice(0..0, own_flags);
-        controller.restart().await?;
         Ok(controller)
     }
 
@@ -263,7 +270,7 @@ impl Controller {
 
     /// Waits until `/readyz` says yes.
     pub async fn wait_ready(&self) -> Result<()> {
-        let url = format!("http://127.0.0.1:{}/readyz", self.ports.health);
+        let url = format!("{}/readyz", self.health_url());
         let deadline = Instant::now() + READY_PATIENCE;
         loop {
             let Err(problem) = get(&url).await else {
@@ -279,6 +286,11 @@ impl Controller {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Where it says whether it is ready.
+    pub fn health_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.health)
     }
 
     /// Kills it as `kill -9` does. Its storage stays for [`restart`](Self::restart).
@@ -356,6 +368,16 @@ impl Controller {
     /// Where source-controller's gRPC artifact service listens.
     pub fn grpc_url(&self) -> String {
         format!("https://127.0.0.1:{}", self.ports.grpc)
+    }
+
+    /// The same as an address.
+    pub fn grpc_address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports.grpc))
+    }
+
+    /// Where source-controller serves tar.gz files.
+    pub fn storage_address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports.storage))
     }
 
     /// Where notification-controller takes events.
