@@ -73,6 +73,7 @@ const VALUES: [&[&str]; 11] = [
         "console.replicas=2",
         "console.ledger.urlSecret=postgres",
         "console.actions=impersonated",
+        "source.replicas=2",
         "monitoring.serviceMonitor.create=true",
     ],
     &[
@@ -89,6 +90,9 @@ const VALUES: [&[&str]; 11] = [
         "flowControl.create=true",
         "flowControl.shares=10",
         "freezes.admissionPolicy=false",
+        "source.replicas=3",
+        "source.storage.existingClaim=artifacts",
+        "topologySpread.create=false",
         "rbac.aggregate=false",
     ],
 ];

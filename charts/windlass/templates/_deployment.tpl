@@ -1,6 +1,6 @@
 {{/*
 A Deployment. In: root, key, controller (component and image), settings (its values), shard, args, ports, volumes, mounts,
-recreate (whether the old Pod must end before the new one starts).
+recreate (whether the old Pod must end before the new one starts), replicated (whether each replica serves its own copy).
 */}}
 {{- define "windlass.deployment" -}}
 {{- $name := include "windlass.name" . -}}
@@ -92,7 +92,7 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: metadata.namespace
-            {{- if eq .key "notification" }}
+            {{- if or (eq .key "notification") .replicated }}
             - name: POD_IP
               valueFrom:
                 fieldRef:
@@ -144,6 +144,17 @@ spec:
       {{- with .settings.nodeSelector }}
       nodeSelector:
         {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- if and .root.Values.topologySpread.create (gt (int .settings.replicas) 1) }}
+      topologySpreadConstraints:
+        {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+        - maxSkew: 1
+          topologyKey: {{ $key }}
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: {{ $name }}
+        {{- end }}
       {{- end }}
       {{- with .settings.affinity }}
       affinity:
