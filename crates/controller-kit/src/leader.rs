@@ -5,13 +5,12 @@
 //! clock: times written by others are never compared with ours, so clocks may differ. All writes carry the
 //! resource version of what they build on, so of two candidates one fails.
 
+mod announcement;
 mod elector;
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use kube::Client;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,8 @@ use crate::flags::LeaderElectionFlags;
 use crate::jitter;
 use crate::metrics::Metrics;
 use elector::{Attempt, Elector, Seat};
+
+pub use announcement::{Announcement, Candidacy};
 
 /// Candidates wait up to this much longer than the retry period, so that they do not ask in step. From client-go.
 const JITTER_FACTOR: f64 = 1.2;
@@ -42,38 +43,6 @@ pub struct Leadership {
     lost: CancellationToken,
     stop: CancellationToken,
     renewal: Option<JoinHandle<()>>,
-}
-
-/// Where a leader serves, as its Lease says.
-#[derive(Debug, Default)]
-pub struct Announcement {
-    /// Where this process is reached once it leads.
-    pub own: Vec<SocketAddr>,
-    /// Where the process is reached that leads now; none if it does not say so.
-    pub leader: watch::Sender<Vec<SocketAddr>>,
-    /// Whether this process has what it needs to lead.
-    pub candidacy: Candidacy,
-}
-
-/// Whether a process has what it needs to lead. One that does not have it leads only if no other does for a while.
-#[derive(Debug, Clone)]
-pub struct Candidacy(watch::Sender<bool>);
-
-impl Default for Candidacy {
-    fn default() -> Self {
-        Self(watch::Sender::new(true))
-    }
-}
-
-impl Candidacy {
-    /// Says whether this process has what it needs.
-    pub fn set(&self, is_fit: bool) {
-        self.0.send_replace(is_fit);
-    }
-
-    fn is_fit(&self) -> bool {
-        *self.0.borrow()
-    }
 }
 
 /// Waits until this process leads. None if `token` was cancelled before that.
@@ -211,10 +180,9 @@ async fn wait_until_fit(
             tracing::warn!("nobody leads: this process will, although it has not caught up");
             return true;
         }
-        let mut fitness = elector.announcement.candidacy.0.subscribe();
         tokio::select! {
             () = sleep(period) => {}
-            _ = fitness.wait_for(|is_fit| *is_fit) => {}
+            () = elector.announcement.candidacy.until_fit() => {}
             () = token.cancelled() => return false,
         }
     }

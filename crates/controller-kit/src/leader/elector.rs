@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
-use super::Announcement;
+use super::announcement::Announcement;
 use crate::telemetry::random_id;
 
 /// Annotation of a Lease: the holder, and where it serves what others ask it.
