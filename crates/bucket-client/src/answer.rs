@@ -1,11 +1,13 @@
 //! Answers of object stores: pages, objects and errors.
 
-use reqwest::header::HeaderMap;
+use jiff::Timestamp;
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use reqwest::{Method, Response, StatusCode};
 use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
+use crate::upload::Upload;
 use crate::xml;
 
 /// Objects for each page that is asked for; more than this no store gives.
@@ -23,6 +25,8 @@ pub(super) const MAX_QUOTED: usize = 300;
 pub(super) struct Object {
     pub(super) key: String,
     pub(super) etag: String,
+    /// When it was put, if the store says so.
+    pub(super) modified: Option<Timestamp>,
 }
 
 /// A part of a listing.
@@ -97,13 +101,32 @@ pub(super) async fn get(
     http::within(deadline, url, builder.send()).await
 }
 
+/// Sends a request that changes something, with what is to be put. Neither is it redirected.
+pub(super) async fn change(
+    client: &reqwest::Client,
+    method: Method,
+    url: &Url,
+    mut headers: HeaderMap,
+    upload: Option<Upload>,
+    deadline: Instant,
+) -> Result<(), Problem> {
+    let size = upload.as_ref().map_or(0, Upload::size);
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+    let mut builder = client.request(method, url.clone()).headers(headers);
+    if let Some(upload) = upload {
+        builder = builder.body(upload.into_body());
+    }
+    let response = http::within(deadline, url, builder.send()).await?;
+    checked(response, deadline).await.map(drop)
+}
+
 /// Turns anything but a success into a problem, in the words of the store.
 pub(super) async fn checked(response: Response, deadline: Instant) -> Result<Response, Problem> {
     let (status, url) = (response.status(), response.url().clone());
     if status.is_success() {
         return Ok(response);
     }
-    let retry_after = http::RetryAfter::new(status, response.headers(), jiff::Timestamp::now());
+    let retry_after = http::RetryAfter::new(status, response.headers(), Timestamp::now());
     let body = http::read(response, MAX_REFUSAL_BYTES, deadline)
         .await
         .unwrap_or_default();

@@ -3,13 +3,15 @@
 use cloud_identity::aws::encode;
 use cloud_identity::azure::SharedKey;
 use jiff::Timestamp;
+use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
 use super::xml;
-use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, change, checked, etag, get};
+use crate::upload::Upload;
 
 const VERSION: &str = "2021-12-02";
 /// Where tokens of the controller may go: storage accounts of Microsoft's clouds. An endpoint is a tenant's choice.
@@ -80,12 +82,39 @@ impl Azure {
         })
     }
 
-    pub(super) async fn list(&self, token: Option<&str>, deadline: Instant) -> Result<Page, Problem> {
+    /// Prefix of the objects that are listed.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) async fn put(&self, key: &str, upload: Upload, deadline: Instant) -> Result<(), Problem> {
+        let url = self
+            .url(&format!("/{}", encode(key, true)), "")
+            .ok_or(Problem::Url)?;
+        let kind = (
+            HeaderName::from_static("x-ms-blob-type"),
+            HeaderValue::from_static("BlockBlob"),
+        );
+        let headers = self.signed(&Method::PUT, &url, Some(kind), upload.size())?;
+        change(&self.client, Method::PUT, &url, headers, Some(upload), deadline).await
+    }
+
+    pub(super) async fn delete(&self, key: &str, deadline: Instant) -> Result<(), Problem> {
+        let url = self
+            .url(&format!("/{}", encode(key, true)), "")
+            .ok_or(Problem::Url)?;
+        let headers = self.signed(&Method::DELETE, &url, None, 0)?;
+        change(&self.client, Method::DELETE, &url, headers, None, deadline).await
+    }
+
+    pub(super) async fn list(
+        &self,
+        prefix: &str,
+        token: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Page, Problem> {
         let mut query = format!("restype=container&comp=list&maxresults={PAGE}");
-        for (name, value) in [
-            ("prefix", self.prefix.as_str()),
-            ("marker", token.unwrap_or_default()),
-        ] {
+        for (name, value) in [("prefix", prefix), ("marker", token.unwrap_or_default())] {
             if !value.is_empty() {
                 query.push_str(&format!("&{name}={}", encode(value, false)));
             }
@@ -146,7 +175,19 @@ impl Azure {
     }
 
     async fn get(&self, url: &Url, deadline: Instant) -> Result<reqwest::Response, Problem> {
-        let mut headers = HeaderMap::new();
+        let headers = self.signed(&Method::GET, url, None, 0)?;
+        Ok(get(&self.client, url, headers, deadline).await?)
+    }
+
+    /// The headers of a request with a body of this length.
+    fn signed(
+        &self,
+        method: &Method,
+        url: &Url,
+        more: Option<(HeaderName, HeaderValue)>,
+        length: u64,
+    ) -> Result<HeaderMap, Problem> {
+        let mut headers: HeaderMap = more.into_iter().collect();
         headers.insert(
             HeaderName::from_static("x-ms-version"),
             HeaderValue::from_static(VERSION),
@@ -156,7 +197,7 @@ impl Azure {
         headers.insert(HeaderName::from_static("x-ms-date"), date);
         let authorization = match &self.credential {
             Credential::Anonymous | Credential::Signature(_) => None,
-            Credential::Key(key) => Some(key.authorization(&reqwest::Method::GET, url, &headers, 0)),
+            Credential::Key(key) => Some(key.authorization(method, url, &headers, length)),
             Credential::Bearer(token) => Some(format!("Bearer {token}")),
         };
         if let Some(authorization) = authorization {
@@ -164,13 +205,17 @@ impl Azure {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        Ok(get(&self.client, url, headers, deadline).await?)
+        Ok(headers)
     }
 }
 
 /// Etags stand in a listing without the quotes that they have elsewhere. Flux's revisions have them with quotes.
 fn page(body: &[u8]) -> Option<Page> {
-    let document = xml::read(body, "Blob", &["Name", "Etag", "ResourceType", "NextMarker"])?;
+    let document = xml::read(
+        body,
+        "Blob",
+        &["Name", "Etag", "Last-Modified", "ResourceType", "NextMarker"],
+    )?;
     document.fields.get("NextMarker")?;
     let is_file = |fields: &&xml::Fields| fields.get("ResourceType").is_none_or(|kind| kind != "directory");
     let object = |fields: &xml::Fields| {
@@ -178,6 +223,10 @@ fn page(body: &[u8]) -> Option<Page> {
         Some(Object {
             key: fields.get("Name")?.clone(),
             etag: format!("\"{etag}\""),
+            modified: fields.get("Last-Modified").and_then(|time| {
+                let time = jiff::fmt::rfc2822::parse(time).ok()?;
+                Some(time.timestamp())
+            }),
         })
     };
     Some(Page {
@@ -241,12 +290,13 @@ mod tests {
     #[test]
     fn pages_are_read() {
         let body = "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults><Blobs><Blob><Name>a&amp;b</Name>\
-            <Properties><Etag>0x8D1</Etag></Properties></Blob><Blob><Name>folder</Name><Properties>\
+            <Properties><Last-Modified>Fri, 02 Jan 2026 03:04:05 GMT</Last-Modified><Etag>0x8D1</Etag></Properties></Blob><Blob><Name>folder</Name><Properties>\
             <ResourceType>directory</ResourceType><Etag>0x1</Etag></Properties></Blob></Blobs><NextMarker>m</NextMarker>\
             </EnumerationResults>";
         let object = Object {
             key: "a&b".to_owned(),
             etag: "\"0x8D1\"".to_owned(),
+            modified: "2026-01-02T03:04:05Z".parse().ok(),
         };
         let expected = Page {
             objects: vec![object],

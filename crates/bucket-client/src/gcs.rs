@@ -2,6 +2,8 @@
 //! there opens what the controller may see.
 
 use cloud_identity::aws::encode;
+use jiff::Timestamp;
+use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +11,8 @@ use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
-use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, get};
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, change, checked, get};
+use crate::upload::Upload;
 
 /// Where the store is, unless `STORAGE_EMULATOR_HOST` says otherwise.
 const ENDPOINT: &str = "https://storage.googleapis.com";
@@ -35,6 +38,7 @@ struct Listing {
 struct Item {
     name: String,
     etag: String,
+    updated: Option<Timestamp>,
 }
 
 #[derive(Deserialize)]
@@ -80,10 +84,38 @@ impl Gcs {
         })
     }
 
-    pub(super) async fn list(&self, token: Option<&str>, deadline: Instant) -> Result<Page, Problem> {
+    /// Prefix of the objects that are listed.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) async fn put(&self, key: &str, upload: Upload, deadline: Instant) -> Result<(), Problem> {
+        let bucket = encode(&self.bucket, false);
+        let path = format!(
+            "/upload/storage/v1/b/{bucket}/o?uploadType=media&name={}",
+            encode(key, false)
+        );
+        let (url, headers) = (
+            self.endpoint.join(&path).map_err(|_| Problem::Url)?,
+            self.headers(),
+        );
+        change(&self.client, Method::POST, &url, headers, Some(upload), deadline).await
+    }
+
+    pub(super) async fn delete(&self, key: &str, deadline: Instant) -> Result<(), Problem> {
+        let (url, headers) = (self.url(&format!("/{}", encode(key, false)))?, self.headers());
+        change(&self.client, Method::DELETE, &url, headers, None, deadline).await
+    }
+
+    pub(super) async fn list(
+        &self,
+        prefix: &str,
+        token: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Page, Problem> {
         let mut query = format!(
-            "?fields=nextPageToken%2Citems(name%2Cetag)&maxResults={PAGE}&prefix={}",
-            encode(&self.prefix, false)
+            "?fields=nextPageToken%2Citems(name%2Cetag%2Cupdated)&maxResults={PAGE}&prefix={}",
+            encode(prefix, false)
         );
         if let Some(token) = token {
             query.push_str("&pageToken=");
@@ -93,6 +125,7 @@ impl Gcs {
         let object = |item: Item| Object {
             key: item.name,
             etag: item.etag,
+            modified: item.updated,
         };
         Ok(Page {
             objects: listing.items.into_iter().map(object).collect(),
@@ -125,12 +158,20 @@ impl Gcs {
     }
 
     async fn get(&self, rest: &str, deadline: Instant) -> Result<reqwest::Response, Problem> {
+        let url = self.url(rest)?;
+        Ok(get(&self.client, &url, self.headers(), deadline).await?)
+    }
+
+    fn url(&self, rest: &str) -> Result<Url, Problem> {
         let path = format!("/storage/v1/b/{}/o{rest}", encode(&self.bucket, false));
-        let url = self.endpoint.join(&path).map_err(|_| Problem::Url)?;
+        self.endpoint.join(&path).map_err(|_| Problem::Url)
+    }
+
+    fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(authorization) = &self.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }
-        Ok(get(&self.client, &url, headers, deadline).await?)
+        headers
     }
 }

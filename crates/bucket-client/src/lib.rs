@@ -3,6 +3,8 @@
 //! In: a store with credentials, the bucket, ignore rules, what is known of the stored artifact. Out: the revision, which is
 //! the digest of names and etags exactly as Flux computes it, and for each file either the blob that the store has or a
 //! file on the disk. One request tells that nothing changed, as long as the bucket has less than a thousand objects.
+//!
+//! Objects can be put, got and deleted by name as well ([`remote::Remote`]), for those who keep something in a bucket.
 
 mod answer;
 pub mod azure;
@@ -13,6 +15,7 @@ pub mod index;
 mod key;
 pub mod remote;
 pub mod s3;
+mod upload;
 mod xml;
 
 use std::collections::BTreeMap;
@@ -29,6 +32,7 @@ use self::remote::Remote;
 use crate::answer::{Object, Page};
 
 pub use crate::error::Error;
+pub use crate::upload::Upload;
 
 /// More of an ignore file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
@@ -82,8 +86,8 @@ pub enum File {
 }
 
 /// Fetches what is not stored yet, unless the revision is this one.
-pub async fn fetch(mut request: Request, unless_revision: Option<&str>) -> Result<Fetched, Error> {
-    let listing = list(&mut request).await?;
+pub async fn fetch(request: Request, unless_revision: Option<&str>) -> Result<Fetched, Error> {
+    let listing = list(&request).await?;
     let revision = listing.index.revision();
     if unless_revision == Some(revision.as_str()) {
         return Ok(Fetched::Unchanged(revision));
@@ -101,7 +105,7 @@ struct Listing {
     ignore_file: Option<Vec<u8>>,
 }
 
-async fn list(request: &mut Request) -> Result<Listing, Error> {
+async fn list(request: &Request) -> Result<Listing, Error> {
     let deadline = request.deadline;
     let bucket = request.bucket.clone();
     let first = request.remote.list(None, deadline).await;
@@ -165,7 +169,7 @@ async fn ignore_file(
 
 /// Adds the objects that are files and not ignored.
 fn add(index: &mut Index, objects: Vec<Object>, matcher: &Matcher) {
-    for Object { key, etag } in objects {
+    for Object { key, etag, .. } in objects {
         let is_folder = key.ends_with('/');
         if is_folder || key == IGNORE_FILE || matcher.is_ignored(&key::inside(&key), false) {
             continue;

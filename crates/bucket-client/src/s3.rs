@@ -3,17 +3,20 @@
 //! As Flux's client does it: the bucket is a part of the host name where the store is known to want that, and of the
 //! path elsewhere. A region that no one gave is learned from the first refusal.
 
-use cloud_identity::aws::{Keys, Signer, encode};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cloud_identity::aws::{Keys, Signer, encode, sha256_hex};
 use jiff::Timestamp;
-use reqwest::Response;
 use reqwest::header::HeaderMap;
+use reqwest::{Method, Response};
 use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
 use super::index::decoded;
 use super::xml;
-use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, change, checked, etag, get};
+use crate::upload::Upload;
 
 const DEFAULT_REGION: &str = "us-east-1";
 const AMAZON: &str = "s3.amazonaws.com";
@@ -26,7 +29,8 @@ pub struct S3 {
     endpoint: String,
     bucket: String,
     prefix: String,
-    region: String,
+    /// As far as it is known.
+    region: Mutex<String>,
     keys: Option<Keys>,
     client: reqwest::Client,
 }
@@ -95,16 +99,21 @@ impl S3 {
             endpoint: address.endpoint.to_owned(),
             bucket: bucket.to_owned(),
             prefix: address.prefix.unwrap_or_default().to_owned(),
-            region,
+            region: Mutex::new(region),
             keys,
             client,
         })
     }
 
-    pub(super) async fn list(&mut self, token: Option<&str>, deadline: Instant) -> Result<Page, Problem> {
+    pub(super) async fn list(
+        &self,
+        prefix: &str,
+        token: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Page, Problem> {
         let mut query = format!(
             "?encoding-type=url&list-type=2&max-keys={PAGE}&prefix={}",
-            encode(&self.prefix, false)
+            encode(prefix, false)
         );
         if let Some(token) = token {
             query.push_str("&continuation-token=");
@@ -123,42 +132,61 @@ impl S3 {
     }
 
     /// The first request tells in which region the bucket is, if it is not where we thought.
-    async fn get_in_its_region(&mut self, query: &str, deadline: Instant) -> Result<Response, Problem> {
+    async fn get_in_its_region(&self, query: &str, deadline: Instant) -> Result<Response, Problem> {
         let response = self.get(query, deadline).await?;
         let region = response
             .headers()
             .get(REGION_HEADER)
             .and_then(|region| region.to_str().ok())
-            .filter(|region| is_region(region) && *region != self.region);
+            .filter(|region| is_region(region) && **region != *self.region());
         match region {
             Some(region) if !response.status().is_success() => {
-                self.region = region.to_owned();
+                *self.region() = region.to_owned();
                 checked(self.get(query, deadline).await?, deadline).await
             }
             _ => checked(response, deadline).await,
         }
     }
 
+    pub(super) async fn put(&self, key: &str, upload: Upload, deadline: Instant) -> Result<(), Problem> {
+        let url = self.url(&encode(key, true)).ok_or(Problem::Url)?;
+        let headers = self.signed(&Method::PUT, &url, &upload.hash())?;
+        change(&self.client, Method::PUT, &url, headers, Some(upload), deadline).await
+    }
+
+    pub(super) async fn delete(&self, key: &str, deadline: Instant) -> Result<(), Problem> {
+        let url = self.url(&encode(key, true)).ok_or(Problem::Url)?;
+        let headers = self.signed(&Method::DELETE, &url, &sha256_hex(b""))?;
+        change(&self.client, Method::DELETE, &url, headers, None, deadline).await
+    }
+
     async fn get(&self, rest: &str, deadline: Instant) -> Result<Response, Problem> {
         let url = self.url(rest).ok_or(Problem::Url)?;
+        let headers = self.signed(&Method::GET, &url, &sha256_hex(b""))?;
+        Ok(get(&self.client, &url, headers, deadline).await?)
+    }
+
+    /// The headers of a request whose body has this hash.
+    fn signed(&self, method: &Method, url: &Url, hash: &str) -> Result<HeaderMap, Problem> {
         let mut headers = HeaderMap::new();
         if let Some(keys) = &self.keys {
             let signer = Signer {
                 keys: keys.clone(),
-                region: self.region.clone(),
+                region: self.region().clone(),
                 service: "s3",
             };
-            let signed = signer.sign(&reqwest::Method::GET, &url, &mut headers, b"", Timestamp::now());
+            let signed = signer.sign_hashed(method, url, &mut headers, hash, Timestamp::now());
             signed.map_err(|_| Problem::Unsendable)?;
         }
-        Ok(get(&self.client, &url, headers, deadline).await?)
+        Ok(headers)
     }
 
     fn url(&self, rest: &str) -> Option<Url> {
         let (scheme, bucket) = (self.scheme, &self.bucket);
         let regional;
-        let endpoint = if self.endpoint == AMAZON && self.region != DEFAULT_REGION {
-            regional = format!("s3.dualstack.{}.amazonaws.com", self.region);
+        let region = self.region();
+        let endpoint = if self.endpoint == AMAZON && *region != DEFAULT_REGION {
+            regional = format!("s3.dualstack.{region}.amazonaws.com");
             &regional
         } else {
             &self.endpoint
@@ -169,6 +197,16 @@ impl S3 {
             format!("{scheme}://{endpoint}/{bucket}/{rest}")
         };
         Url::parse(&url).ok()
+    }
+
+    /// A panic of another holder leaves the old one or the new one.
+    fn region(&self) -> MutexGuard<'_, String> {
+        self.region.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prefix of the objects that are listed.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// Returns whether the store wants the bucket in the host name. A certificate is not for names with more dots.
@@ -209,9 +247,10 @@ fn region_of_host(host: &str) -> Option<String> {
 }
 
 fn page(body: &[u8]) -> Option<Page> {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 7] = [
         "Key",
         "ETag",
+        "LastModified",
         "IsTruncated",
         "NextContinuationToken",
         "EncodingType",
@@ -232,6 +271,7 @@ fn page(body: &[u8]) -> Option<Page> {
                 key.clone()
             },
             etag: unquoted(fields.get("ETag").map(String::as_str).unwrap_or_default()),
+            modified: fields.get("LastModified").and_then(|time| time.parse().ok()),
         })
     };
     let is_truncated = document
@@ -343,7 +383,11 @@ mod tests {
             ("minio.example.com", "us-east-1"),
         ];
         for (host, region) in cases {
-            assert_eq!(bucket(host, "app", false, None).unwrap().region, region, "{host}");
+            assert_eq!(
+                *bucket(host, "app", false, None).unwrap().region(),
+                region,
+                "{host}"
+            );
         }
     }
 
@@ -372,11 +416,12 @@ mod tests {
     #[test]
     fn pages_are_read() {
         let body = br#"<ListBucketResult><Name>app</Name><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>
-            <Contents><Key>a+b/%C3%A4</Key><ETag>&quot;1-2&quot;</ETag></Contents>
+            <Contents><Key>a+b/%C3%A4</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;1-2&quot;</ETag></Contents>
             <NextContinuationToken>t&amp;1</NextContinuationToken></ListBucketResult>"#;
         let object = Object {
             key: "a b/ä".to_owned(),
             etag: "1-2".to_owned(),
+            modified: "2026-01-02T03:04:05Z".parse().ok(),
         };
         let expected = Page {
             objects: vec![object],

@@ -1,7 +1,7 @@
 //! The kinds of sources as variations of one pipeline: what a kind reads, how it is fetched, what fills its artifact, and
 //! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
 
-mod bucket;
+pub(crate) mod bucket;
 pub(crate) mod git_repository;
 mod helm_chart;
 pub(crate) mod helm_repository;
@@ -31,6 +31,7 @@ pub(crate) trait Kind:
     + HasStatus<Status: HasConditions + Clone + Default + PartialEq + Debug + Serialize + Send + Sync>
     + Clone
     + Debug
+    + Serialize
     + DeserializeOwned
     + Send
     + Sync

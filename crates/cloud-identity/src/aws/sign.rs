@@ -36,15 +36,26 @@ impl Signer {
         body: &[u8],
         now: Timestamp,
     ) -> Result<(), InvalidHeaderValue> {
+        self.sign_hashed(method, url, headers, &sha256_hex(body), now)
+    }
+
+    /// As [`Signer::sign`], for a body that is not in memory but whose hash is known. Fails likewise.
+    pub fn sign_hashed(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &mut HeaderMap,
+        hash: &str,
+        now: Timestamp,
+    ) -> Result<(), InvalidHeaderValue> {
         let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
-        let hash = sha256_hex(body);
         headers.insert(
             HeaderName::from_static("x-amz-date"),
             HeaderValue::from_str(&time)?,
         );
         headers.insert(
             HeaderName::from_static("x-amz-content-sha256"),
-            HeaderValue::from_str(&hash)?,
+            HeaderValue::from_str(hash)?,
         );
         if let Some(token) = &self.keys.session_token {
             let mut token = HeaderValue::from_str(token)?;

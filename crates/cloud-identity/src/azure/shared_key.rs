@@ -30,7 +30,7 @@ impl SharedKey {
     /// The `Authorization` of a request with a body of this length, whose `x-ms-…` headers are these, and which has no
     /// other headers that would be signed.
     #[must_use]
-    pub fn authorization(&self, method: &Method, url: &Url, headers: &HeaderMap, length: usize) -> String {
+    pub fn authorization(&self, method: &Method, url: &Url, headers: &HeaderMap, length: u64) -> String {
         // Encoding and language are empty, as is the length of nothing; so are the nine fields that follow.
         let length = if length == 0 {
             String::new()

@@ -14,7 +14,7 @@ use crate::error::{BucketError, Error};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 
-pub(crate) use access::{AccessError, References};
+pub(crate) use access::{AccessError, Purpose, References, read, remote};
 
 /// The files of a bucket, and where their index is kept.
 pub(crate) struct Content {
@@ -55,7 +55,7 @@ impl Kind for Bucket {
             references.store.clone(),
         );
         let request = bucket_client::Request {
-            remote: access::remote(self, references, fetcher).await?,
+            remote: access::remote(self, references, fetcher, Purpose::Read).await?,
             bucket: self.spec.bucket_name.clone(),
             has_prefix: self.spec.prefix.is_some(),
             ignore: self.spec.ignore.clone(),

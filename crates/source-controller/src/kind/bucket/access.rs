@@ -19,8 +19,24 @@ use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 use remote_access::error::{ProxyError, ReadError};
 
-/// Scope for reading objects at Google.
-const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";
+/// What is done with a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Its objects are fetched.
+    Read,
+    /// They are put and deleted as well.
+    Write,
+}
+
+impl Purpose {
+    /// The scope of tokens of Google.
+    fn scope(self) -> &'static str {
+        match self {
+            Self::Read => "https://www.googleapis.com/auth/devstorage.read_only",
+            Self::Write => "https://www.googleapis.com/auth/devstorage.read_write",
+        }
+    }
+}
 
 /// Objects that a Bucket refers to.
 pub(crate) struct References {
@@ -157,7 +173,7 @@ fn name(provider: impl serde::Serialize) -> String {
 }
 
 /// Reads all Secrets and, where the provider knows such, the ServiceAccount.
-pub(super) async fn read(object: &Bucket, reader: &Reader) -> Result<References, Error> {
+pub(crate) async fn read(object: &Bucket, reader: &Reader) -> Result<References, Error> {
     let spec = &object.spec;
     let knows_accounts = provider(object) != BucketProvider::Generic;
     // Before anything is read, as in Flux: whether it may be used at all.
@@ -224,15 +240,17 @@ async fn certificates(
 }
 
 /// The store that the object names, with its credentials.
-pub(super) async fn remote(
+pub(crate) async fn remote(
     object: &Bucket,
     references: &References,
     fetcher: &Fetcher,
+    purpose: Purpose,
 ) -> Result<Remote, Error> {
     let at = At {
         object,
         references,
         fetcher,
+        purpose,
     };
     let remote = match provider(object) {
         BucketProvider::Generic | BucketProvider::Aws => at.s3().await.map(Remote::S3),
@@ -246,6 +264,7 @@ struct At<'a> {
     object: &'a Bucket,
     references: &'a References,
     fetcher: &'a Fetcher,
+    purpose: Purpose,
 }
 
 impl At<'_> {
@@ -381,7 +400,7 @@ impl At<'_> {
                 let key = secret.get("serviceaccount");
                 let key = key.ok_or_else(|| self.invalid("required fields 'serviceaccount'"))?;
                 match AccountKey::parse(key) {
-                    Ok(key) => key.access_token(GCS_SCOPES, session).await,
+                    Ok(key) => key.access_token(self.purpose.scope(), session).await,
                     Err(error) => Err(error),
                 }
             }
