@@ -39,7 +39,7 @@ mod retention;
 mod temporary;
 mod usage;
 
-use std::{collections::BTreeSet, io, path::Path, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, io, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -57,7 +57,11 @@ pub use self::{
     usage::{Usage, Volume},
 };
 use self::{files::Kind, record::Stored};
-use crate::{digest::Digest, tree};
+use crate::{
+    archive::{self, Written},
+    digest::Digest,
+    tree,
+};
 
 pub use error::{Error, Result, What};
 
@@ -245,6 +249,14 @@ impl Store {
         self.inner.files.content(Kind::Archive, digest, offset)
     }
 
+    /// Writes the reproducible archive of a tree, which need not be that of the artifact ([`Store::is_verbatim`]).
+    ///
+    /// # Errors
+    /// When there is no such tree (any more), or the writer fails.
+    pub fn write_tree(&self, root: &Digest, output: impl io::Write) -> Result<Written> {
+        archive::write(output, root, &StoredContent(&self.inner.files)).map_err(Error::of_archive)
+    }
+
     /// The folder of this digest, verified.
     ///
     /// # Errors
@@ -291,6 +303,22 @@ impl Store {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.inner.changes.subscribe()
+    }
+}
+
+/// Trees and blobs on disk.
+struct StoredContent<'a>(&'a files::Files);
+
+impl archive::Content for StoredContent<'_> {
+    type Error = Error;
+    type Blob = Content;
+
+    fn directory(&self, digest: &Digest) -> Result<Cow<'_, tree::Directory>> {
+        self.0.directory(digest).map(Cow::Owned)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Content> {
+        self.0.content(Kind::Blob, digest, 0)
     }
 }
 

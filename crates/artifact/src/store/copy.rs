@@ -78,10 +78,27 @@ impl Copy {
         if !self.is_complete {
             self.is_complete = open::rebuild(&self.inner, &mut self.ingest, &self.record)?;
         }
+        self.begin_anew_unless_complete();
+        Ok(self.is_complete)
+    }
+
+    /// Makes the tree of another archive, one that was written from it ([`super::Store::write_tree`]). Returns whether it is the record's
+    /// tree.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn unpack_from(&mut self, archive: impl Read) -> Result<bool> {
+        if !self.is_complete {
+            self.is_complete = open::rebuild_from(archive, &mut self.ingest, &self.record)?;
+        }
+        self.begin_anew_unless_complete();
+        Ok(self.is_complete)
+    }
+
+    fn begin_anew_unless_complete(&mut self) {
         if !self.is_complete {
             self.ingest.retain(|_, _| false);
         }
-        Ok(self.is_complete)
     }
 
     /// Adds a file of the tree.

@@ -123,6 +123,16 @@ fn an_archive_that_was_taken_as_it_is_stays_what_it_is() {
     copy.add_file("web/Chart.yaml", false, &b"name: web"[..]).unwrap();
     copy.finish().unwrap();
     assert_eq!(pair.files(0), pair.files(1));
+
+    // Or all at once, in an archive that is made for it.
+    pair.ours.remove_object("GitRepository", "apps", "chart").unwrap();
+    let mut tree = Vec::new();
+    pair.theirs.write_tree(&chart.tree, &mut tree).unwrap();
+    let mut copy = pair.begin(&chart);
+    copy.set_archive(&b"no archive"[..]).unwrap();
+    assert!(!copy.unpack().unwrap() && copy.unpack_from(tree.as_slice()).unwrap());
+    copy.finish().unwrap();
+    assert_eq!(pair.files(0), pair.files(1));
 }
 
 #[test]

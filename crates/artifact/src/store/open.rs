@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    io::Read,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -159,6 +160,12 @@ fn adopt(inner: &Arc<Inner>, intact: &mut Intact, record: &Record) -> Result<Ver
 
 /// Makes blobs and folders again from the archive, whose digest is right. False if it is no archive of this tree.
 pub(super) fn rebuild(inner: &Inner, ingest: &mut Ingest, record: &Record) -> Result<bool> {
+    let archive = inner.files.content(Kind::Archive, &record.digest, 0)?;
+    rebuild_from(archive, ingest, record)
+}
+
+/// The same from any archive that may have the tree.
+pub(super) fn rebuild_from(archive: impl Read, ingest: &mut Ingest, record: &Record) -> Result<bool> {
     // The archive is as big as it was when it was accepted.
     let limits = Limits {
         max_entries: u64::MAX,
@@ -167,7 +174,6 @@ pub(super) fn rebuild(inner: &Inner, ingest: &mut Ingest, record: &Record) -> Re
         max_ratio: u64::MAX,
         symlinks: Symlinks::Skip,
     };
-    let archive = inner.files.content(Kind::Archive, &record.digest, 0)?;
     let read = archive::read(archive, &limits, |entry| {
         match entry.content {
             EntryContent::Directory => ingest.add_directory(entry.path)?,
