@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::artifact_access::{self, AUDIENCE, READER};
 use testkit::git::{Change, Fault, Kind};
 use testkit::objects::{self, is_ready, text};
@@ -157,23 +157,28 @@ async fn git_source(test: &Test, url: &str) -> Result<()> {
 }
 
 /// A HelmRepository with an index, and a HelmChart of it: their archives are taken as they are.
-async fn charts(test: &Test, server: &HelmRepository) -> Result<()> {
+pub async fn charts(test: &Test, server: &HelmRepository) -> Result<()> {
     let archive = chart("1.0.0", &[])?;
     let index = json!({"apiVersion": "v1", "entries": {"web": [
         {"apiVersion": "v2", "name": "web", "version": "1.0.0", "urls": ["web-1.0.0.tgz"]}]}});
     server.set_file("web-1.0.0.tgz", Some(archive));
     server.set_file("index.yaml", Some(index.to_string().into_bytes()));
-    let ns = &test.namespace;
-    let repository = json!({"apiVersion": SOURCE, "kind": "HelmRepository", "metadata": {"name": "charts", "namespace": ns},
-        "spec": {"url": server.url(), "interval": "1h"}});
-    let chart = json!({"apiVersion": SOURCE, "kind": "HelmChart", "metadata": {"name": "web", "namespace": ns},
-        "spec": {"chart": "web", "version": "1.0.0", "interval": "1h", "sourceRef": {"kind": "HelmRepository", "name": "charts"}}});
-    for object in [repository, chart] {
+    for object in chart_objects(test, server) {
         test.apply(&test.in_own_shard(object)).await?;
     }
     wait_for(&test.objects(SOURCE, "HelmChart"), "web", is_ready, PATIENCE)
         .await
         .map(drop)
+}
+
+/// The two objects.
+pub fn chart_objects(test: &Test, server: &HelmRepository) -> [Value; 2] {
+    let ns = &test.namespace;
+    let repository = json!({"apiVersion": SOURCE, "kind": "HelmRepository", "metadata": {"name": "charts", "namespace": ns},
+        "spec": {"url": server.url(), "interval": "1h"}});
+    let chart = json!({"apiVersion": SOURCE, "kind": "HelmChart", "metadata": {"name": "web", "namespace": ns},
+        "spec": {"chart": "web", "version": "1.0.0", "interval": "1h", "sourceRef": {"kind": "HelmRepository", "name": "charts"}}});
+    [repository, chart]
 }
 
 #[test]

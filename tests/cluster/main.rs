@@ -17,6 +17,7 @@ mod annotations;
 mod artifact_replicas;
 mod artifacts;
 mod authority;
+mod backup;
 mod builds;
 mod changes;
 mod cli;

@@ -35,6 +35,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::backup::Backup;
 use crate::flags::artifact_service::{ArtifactService, CertificateFrom, hosts};
 use crate::flags::{Flags, Settings};
 use crate::generator;
@@ -203,11 +204,16 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
     } = plane;
     kit.ready.set(STORAGE_CHECK, true);
     meters.synced(true);
+    let place = (kit.client.clone(), kit.namespace.as_str());
+    let backup = settings
+        .backup
+        .map(|spec| Backup::new(spec, place, store.clone(), fetcher.clone(), meters.backup.clone()));
     let shared = Shared {
         flags,
         kit,
         store,
         fetcher,
+        backup,
         meters: meters.clone(),
         address: AdvertisedAddress::new(&settings.advertised),
         changed: broadcast::channel(CHANGES).0,
@@ -226,6 +232,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
             shared.generate(),
             shared.tell_of_artifacts(),
             shared.tell_of_secrets(),
+            shared.back_up(),
             collect_garbage(
                 shared.store.clone(),
                 settings.retention.retention_ttl,
@@ -379,6 +386,7 @@ struct Shared {
     kit: Kit,
     store: Store,
     fetcher: Fetcher,
+    backup: Option<Backup>,
     meters: Meters,
     address: AdvertisedAddress,
     /// Sources whose spec or artifact changed, for the kinds that build upon them.
@@ -402,6 +410,7 @@ impl Shared {
             cache: Cache::new(objects),
             store: self.store.clone(),
             fetcher: self.fetcher.clone(),
+            backup: self.backup.clone(),
             recorder: kit.recorder.clone(),
             metrics: kit.metrics.clone(),
             fetches: self.meters.fetches.of_kind(K::NAME),
@@ -589,6 +598,13 @@ impl Shared {
                 Some(Ok(secret)) => drop(self.touched_secrets.send(ObjectKey::from_object(&secret))), // nobody may listen
                 Some(Err(error)) => tracing::warn!(%error, "failed to watch Secrets"),
             }
+        }
+    }
+
+    /// Puts artifacts into the bucket of the backup, if there is one. Ends with the process.
+    async fn back_up(&self) {
+        if let Some(backup) = &self.backup {
+            backup.run(&self.kit.token).await;
         }
     }
 

@@ -4,11 +4,13 @@
 //! here yet say so in their help.
 
 pub(crate) mod artifact_service;
+mod backup;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use api::source::BucketSpec;
 use clap::{ArgAction, Parser};
 use controller_kit::duration;
 use controller_kit::flags::{CommonFlags, ListenAddress, parse_bool};
@@ -17,6 +19,7 @@ use oci_verify::{SigstoreFlags, SigstoreRoot};
 use remote_access::identity::Identities;
 
 use self::artifact_service::{ArtifactService, ArtifactServiceFlags};
+use self::backup::BackupFlags;
 use crate::fetch::helm_repository;
 
 /// Gates that Flux has, with their defaults.
@@ -39,6 +42,9 @@ pub(crate) struct Flags {
     /// How our own controllers read artifacts.
     #[command(flatten)]
     pub(crate) artifact_service: ArtifactServiceFlags,
+    /// Where a copy of them is kept.
+    #[command(flatten)]
+    pub(crate) backup: BackupFlags,
     /// Helm's limits.
     #[command(flatten)]
     pub(crate) helm: HelmFlags,
@@ -126,6 +132,8 @@ pub(crate) struct Settings {
     pub(crate) retention: artifact::store::Options,
     /// Whether each replica has a store of its own.
     pub(crate) has_replicas: bool,
+    /// The bucket with a copy of all artifacts.
+    pub(crate) backup: Option<BucketSpec>,
     /// Size limits for Helm repositories.
     pub(crate) helm: helm_repository::Limits,
     /// Where archives are served; None where they are not.
@@ -170,6 +178,7 @@ impl Settings {
                 retention_records: storage.artifact_retention_records,
             },
             has_replicas,
+            backup: flags.backup.spec()?,
             helm: helm_repository::Limits {
                 index: limit("--helm-index-max-size", flags.helm.helm_index_max_size)?,
                 chart: limit("--helm-chart-max-size", flags.helm.helm_chart_max_size)?,
@@ -300,6 +309,21 @@ mod tests {
             Some(9091)
         );
         assert_eq!(settings.advertised, "localhost:9090");
+    }
+
+    #[test]
+    fn a_backup_needs_a_place() {
+        let spec = |arguments: &[&str]| parse(arguments).unwrap().backup.spec();
+        assert!(spec(&[]).unwrap().is_none());
+        assert!(spec(&["--backup-bucket=b"]).is_err());
+        let spec = spec(&[
+            "--backup-bucket=b",
+            "--backup-provider=aws",
+            "--backup-prefix=/clusters/eu",
+        ]);
+        let spec = spec.unwrap().unwrap();
+        assert_eq!(spec.endpoint, "s3.amazonaws.com");
+        assert_eq!(spec.prefix.as_deref(), Some("clusters/eu/"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Runs under the name of Flux's source-controller where others see it: field manager, Lease, events.
 
+mod backup;
 mod controller;
 mod error;
 mod fetch;

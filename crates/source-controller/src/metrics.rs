@@ -17,6 +17,14 @@ pub(crate) use self::fetches::{Fetches, FetchesOfKind, Result as FetchResult};
 pub(crate) use self::index_cache::IndexCache;
 pub(crate) use self::served::{Call, Served};
 
+/// Counters of the backup. Clones share their values.
+#[derive(Clone, Default)]
+pub(crate) struct BackupMeters {
+    pub(crate) pending: Gauge,
+    pub(crate) failures: Counter,
+    pub(crate) restored: Counter,
+}
+
 /// Counters of what source-controller does. Clones share their values.
 #[derive(Clone, Default)]
 pub(crate) struct Meters {
@@ -26,6 +34,7 @@ pub(crate) struct Meters {
     collected_artifacts: Counter,
     collected_bytes: Counter,
     synced: Gauge,
+    pub(crate) backup: BackupMeters,
 }
 
 impl Meters {
@@ -57,6 +66,21 @@ impl Meters {
                 "windlass_replica_synced",
                 "Whether this process leads, or has caught up with the leader",
                 self.synced.clone(),
+            );
+            registry.register(
+                "windlass_backup_pending",
+                "Objects whose artifacts are yet to be put into the bucket of the backup, or deleted there",
+                self.backup.pending.clone(),
+            );
+            registry.register(
+                "windlass_backup_failures",
+                "Attempts to do that which failed",
+                self.backup.failures.clone(),
+            );
+            registry.register(
+                "windlass_backup_restored",
+                "Artifacts that were restored from the backup",
+                self.backup.restored.clone(),
             );
             registry.register_collector(Box::new(storage::Storage(store)));
         });

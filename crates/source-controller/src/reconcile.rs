@@ -96,11 +96,16 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
         }
         None => object,
     };
+    let restored = restore(&*object, key, context).await;
     if object.suspended() {
         let status = status::suspended(&*object);
         record::write_status(object, &status, context).await?;
         return Ok(Outcome::Done);
     }
+    let object = match restored.filter(|_| object.artifact().is_none()) {
+        Some(record) => publish_restored(object, &record, context).await?,
+        None => object,
+    };
     let observed = observe(
         object.clone(),
         &context.client,
@@ -119,8 +124,57 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
     if let Ending::UpToDate { revision } = &ending {
         tracing::info!("no changes since last reconciliation: observed revision '{revision}'");
     }
+    if !matches!(ending, Ending::Failed(_)) {
+        back_up(&*object, key, context);
+    }
     let conclusion = status::conclude(&*object, &progress, ending, &context.address, Timestamp::now());
     conclude(object, conclusion, context).await
+}
+
+/// Gives the store what the backup has for the object, if the store has nothing.
+async fn restore<K: Kind>(
+    object: &K,
+    key: &ObjectKey,
+    context: &Context<K>,
+) -> Option<artifact::store::Record> {
+    let backup = context.backup.as_ref()?;
+    if context
+        .store
+        .current(K::NAME, &key.namespace, &key.name)
+        .is_some()
+    {
+        return None;
+    }
+    backup.restore(object, &store_key::<K>(key)).await
+}
+
+/// Says which artifact the object had, before its remote is asked: it may be away.
+async fn publish_restored<K: Kind>(
+    object: Arc<K>,
+    record: &artifact::store::Record,
+    context: &Context<K>,
+) -> Result<Arc<K>, Error> {
+    let status = status::restored(&*object, record, &context.address, Timestamp::now());
+    let object = record::write_status(object, &status, context).await?;
+    let event = Event {
+        severity: Severity::Info,
+        reason: "ArtifactRestored".to_owned(),
+        message: format!(
+            "restored the artifact of revision '{}' from the backup",
+            record.revision
+        ),
+        annotations: BTreeMap::new(),
+    };
+    record::publish(&*object, event, context);
+    Ok(object)
+}
+
+/// Has the backup keep the current artifact, which was made for this spec.
+fn back_up<K: Kind>(object: &K, key: &ObjectKey, context: &Context<K>) {
+    let current = context.store.current(K::NAME, &key.namespace, &key.name);
+    if let (Some(backup), Some(record)) = (&context.backup, current) {
+        backup.keep(object, record);
+    }
 }
 
 type Done<K> = (Arc<K>, Progress, Ending);
@@ -278,6 +332,9 @@ async fn finalize<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>
             annotations: BTreeMap::new(),
         };
         record::publish(&*object, event, context);
+    }
+    if let Some(backup) = &context.backup {
+        backup.forget(store_key::<K>(key));
     }
     finalizer::remove(&context.client, &*object, &context.field_manager).await?;
     Ok(Outcome::Done)

@@ -125,6 +125,12 @@ impl ObjectStore {
             .map(drop)
     }
 
+    /// Gets an object of a bucket of moto, or a listing: `bucket/key`, `bucket?list-type=2`.
+    pub async fn get_s3(&self, rest: &str) -> Result<String> {
+        self.send(reqwest::Method::GET, &format!("/{rest}"), &S3_HEADERS, "")
+            .await
+    }
+
     /// Deletes an object from a bucket of moto.
     pub async fn delete_s3(&self, bucket: &str, key: &str) -> Result<()> {
         let path = format!("/{bucket}/{key}");

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::fetch::Fetcher;
 use super::secrets_read::SecretsRead;
 use super::store::AdvertisedAddress;
+use crate::backup::Backup;
 use crate::kind::Kind;
 use crate::metrics::FetchesOfKind;
 
@@ -19,6 +20,8 @@ pub(crate) struct Context<K: Kind> {
     pub(crate) cache: Cache<K>,
     pub(crate) store: Store,
     pub(crate) fetcher: Fetcher,
+    /// A copy of what the store has.
+    pub(crate) backup: Option<Backup>,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) fetches: FetchesOfKind,

@@ -195,6 +195,26 @@ pub(crate) fn in_progress<K: Kind>(
     draft.status
 }
 
+/// The status of an object that has this artifact again, before its remote is asked.
+pub(crate) fn restored<K: Kind>(
+    object: &K,
+    record: &Record,
+    address: &AdvertisedAddress,
+    now: Timestamp,
+) -> <K as HasStatus>::Status {
+    let progress = Progress {
+        message: "restored the artifact from the backup".to_owned(),
+        artifact_disappeared: false,
+        has_artifact: true,
+        inputs: Vec::new(),
+    };
+    let mut draft = Draft::begin(object, &progress, address, now);
+    draft.set_artifact(Some(address.artifact(record)));
+    object.note_settings(&mut draft.status);
+    draft.set(Fact::is_unknown(READY, reasons::PROGRESSING, &progress.message));
+    draft.status
+}
+
 /// The status of an object that is left alone: that this was seen, and nothing else.
 pub(crate) fn suspended<K: Kind>(object: &K) -> <K as HasStatus>::Status {
     let mut status = object.status().cloned().unwrap_or_default();
