@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use artifact::client::ArtifactRef;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
@@ -68,6 +70,7 @@ impl<'a> Replicas<'a> {
             "--leader-election-renew-deadline=2s".to_owned(),
             "--leader-election-retry-period=200ms".to_owned(),
             "--storage-replicas".to_owned(),
+            "--artifact-retention-records=9".to_owned(),
             format!("--storage-adv-addr={}", self.http.address()),
             format!("--replica-token-file={}", self.token.path().display()),
         ];
@@ -337,6 +340,112 @@ fn a_leader_that_dies_in_the_middle_of_a_fetch_costs_nothing_but_time() {
         replicas.leader_but(old).await?;
         test.ready("one", &revision).await?;
         test.config_map_has("one", "key", "2").await.map(drop)
+    });
+}
+
+/// Asks for an artifact over and over, each time on new connections; returns what failed.
+async fn asked_over_and_over(
+    replicas: &Replicas<'_>,
+    artifact: &ArtifactRef,
+    authority: &str,
+    over: &AtomicBool,
+) -> Result<(usize, Vec<String>)> {
+    let (grpc, http) = (
+        format!("https://{}", replicas.grpc.address()),
+        replicas.http.address(),
+    );
+    let token = std::fs::read_to_string(replicas.token.path())?;
+    let archive = format!(
+        "http://{http}/gitrepository/{}/app/latest.tar.gz",
+        replicas.test.namespace
+    );
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .build()?;
+    let mut failures = Vec::new();
+    let mut count = 0;
+    while !over.load(Ordering::Relaxed) {
+        count += 1;
+        let tree = async {
+            let tree = open(&grpc, authority, Some(&token), artifact).await?;
+            tree.read("one/map.yaml").await
+        };
+        if let Err(error) = tree.await {
+            failures.push(format!("gRPC, {count}: {:#}", anyhow::Error::from(error)));
+        }
+        let got = async {
+            client
+                .get(&archive)
+                .send()
+                .await?
+                .error_for_status()?
+                .bytes()
+                .await
+        };
+        if let Err(error) = got.await {
+            failures.push(format!("HTTP, {count}: {:#}", anyhow::Error::from(error)));
+        }
+    }
+    Ok((count, failures))
+}
+
+#[test]
+fn a_rolling_restart_fails_no_request() {
+    run("replicas-rolling", |test| async move {
+        let repository = test.repository(&folders(&test, &["one"]))?;
+        let mut replicas = Replicas::start(&test, 3).await?;
+        let _apply = replicas.consumer().await?;
+        git_source(&test, repository.url()).await?;
+        let revision = format!("main@sha1:{}", repository.resolve("main")?);
+        replicas.deliver("one", &revision).await?;
+        let (artifact, authority) = (artifact_of(&test).await?, bundle(&test).await?);
+        let over = AtomicBool::new(false);
+        let mut all = std::mem::take(&mut replicas.all);
+        let addresses = |all: &[Controller], but: Option<usize>| {
+            let left = all.iter().enumerate().filter(|(index, _)| Some(*index) != but);
+            let (grpc, http) = left
+                .map(|(_, one)| (one.grpc_address(), one.storage_address()))
+                .unzip();
+            (grpc, http)
+        };
+        let route = |(grpc, http): (Vec<_>, Vec<_>)| {
+            replicas.grpc.set_backends(grpc);
+            replicas.http.set_backends(http);
+        };
+        route(addresses(&all, None));
+        let rolling = async {
+            for index in 0..all.len() {
+                // Endpoints change a little after the Pod has been told to end, and again when its successor is ready.
+                let ending = all[index].process()?.pid();
+                std::process::Command::new("kill")
+                    .arg(ending.to_string())
+                    .status()?;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                route(addresses(&all, Some(index)));
+                eventually(async || {
+                    let ended = all[index].process()?.exit_status();
+                    ensure!(ended.is_some(), "it has not ended");
+                    Ok(())
+                })
+                .await?;
+                all[index].restart().await?;
+                route(addresses(&all, None));
+                let change = Change::write(
+                    "one/map.yaml",
+                    config_map(&test.namespace, "one", &format!("r{index}")),
+                );
+                let revision = test.push(&repository, &[change]).await?;
+                test.ready("one", &revision).await?;
+            }
+            over.store(true, Ordering::Relaxed);
+            anyhow::Ok(())
+        };
+        let asking = asked_over_and_over(&replicas, &artifact, &authority, &over);
+        let ((count, failures), ()) = tokio::try_join!(asking, rolling)?;
+        println!("{count} rounds of requests while three replicas were restarted");
+        ensure!(count > 20 && failures.is_empty(), "{failures:#?}");
+        Ok(())
     });
 }
 

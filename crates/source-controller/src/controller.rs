@@ -65,6 +65,8 @@ const COLLECTION_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a start waits for the API server to keep our authority.
 const FIRST_CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A Service takes this long to send clients elsewhere.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// Downloads that are running get this long after the work has ended.
 const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 
@@ -175,7 +177,8 @@ async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Res
     }
     plane.is_copy.send_replace(false);
     if shutdown.is_cancelled() {
-        end(&plane.stop, &mut plane.servers).await;
+        ready.set(STORAGE_CHECK, false);
+        end(true, &plane.stop, &mut plane.servers).await;
     }
     Ok(plane)
 }
@@ -246,12 +249,15 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
         // They end when they are told to, which is below.
         Some(ended) = servers.join_next() => ended??,
     }
-    end(&stop, &mut servers).await;
+    end(settings.has_replicas, &stop, &mut servers).await;
     Ok(())
 }
 
-/// Ends the servers; downloads that are running get some time.
-async fn end(stop: &CancellationToken, servers: &mut JoinSet<anyhow::Result<()>>) {
+/// Ends the servers; downloads that are running get some time. Where there are other replicas, clients are still sent here for a moment.
+async fn end(has_replicas: bool, stop: &CancellationToken, servers: &mut JoinSet<anyhow::Result<()>>) {
+    if has_replicas {
+        tokio::time::sleep(FAREWELL).await;
+    }
     stop.cancel();
     let ended = async { while servers.join_next().await.is_some() {} };
     if tokio::time::timeout(LAST_DOWNLOADS_TIMEOUT, ended).await.is_err() {
