@@ -14,7 +14,7 @@ export RUST_LIB_BACKTRACE ?= 0
 export RUST_TEST_THREADS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores * 3)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-pipelines chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,11 @@ attack: tools ## Play what a hostile tenant tries, on the real control plane (te
 
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
 	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture
+
+soak: tools ## HOURS=2 of a commit each second to APPS=1000 applications, release build, while all around fails; memory must be flat
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	HOURS=$(or $(HOURS),2) APPS=$(or $(APPS),1000) SEED=$(or $(SEED),$$(date +%s)) WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(CARGO) test --workspace --locked --test chaos long_run -- --ignored --nocapture
 
 chaos-images: tools ## Kill image-controller at ROUNDS=200 random moments, with commits and with pull requests
 	ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --workspace --locked --test images kill -- --nocapture

@@ -16,6 +16,7 @@ mod fault;
 mod model;
 mod random;
 mod releases;
+mod soak;
 
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,24 @@ fn a_release_survives_the_death_of_its_controller_at_any_moment() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     if let Err(error) = runtime.block_on(releases::chaos(seed, rounds)) {
         panic!("REVISIONS={rounds} SEED={seed}: {error:#}");
+    }
+}
+
+#[test]
+#[ignore = "it takes HOURS; make soak"]
+fn nothing_grows_and_nothing_is_lost_in_the_long_run() {
+    let hours: f64 = std::env::var("HOURS")
+        .ok()
+        .and_then(|hours| hours.parse().ok())
+        .unwrap_or(2.0);
+    let apps = number("APPS").unwrap_or(1000);
+    let seed = number("SEED").unwrap_or(SEED);
+    println!("HOURS={hours} APPS={apps} SEED={seed}");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    let duration = Duration::from_secs_f64(hours * 3600.0);
+    let apps = usize::try_from(apps).expect("so many fit into memory");
+    if let Err(error) = runtime.block_on(soak::soak(duration, apps, seed)) {
+        panic!("HOURS={hours} APPS={apps} SEED={seed}: {error:#}");
     }
 }
 
