@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
-use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client};
 use serde_json::json;
 use testkit::objects::condition;
 use tokio_util::sync::CancellationToken;
@@ -156,23 +156,40 @@ fn two_kustomizations_on_one_object_both_say_so() {
 }
 
 /// A controller that sets a value back each time it is corrected, until it is told to stop; returns how often it did.
-async fn fight(maps: Api<ConfigMap>, stop: CancellationToken) -> Result<usize> {
-    let wrong = Patch::Merge(json!({"data": {"key": "wrong"}}));
+pub async fn fight(
+    maps: Api<ConfigMap>,
+    (name, key, right): (&str, &str, &str),
+    stop: CancellationToken,
+) -> Result<usize> {
+    let wrong = Patch::Merge(json!({"data": {key: "wrong"}}));
     let bot = PatchParams {
         field_manager: Some("bot".to_owned()),
         ..PatchParams::default()
     };
-    let is_corrected = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data["key"] == "right");
+    let is_corrected = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data[key] == right);
     let mut times = 0;
     while !stop.is_cancelled() {
-        maps.patch("a", &bot, &wrong).await?;
+        maps.patch(name, &bot, &wrong).await?;
         times += 1;
         tokio::select! {
-            corrected = testkit::wait_for(&maps, "a", is_corrected, PATIENCE) => drop(corrected?),
+            corrected = testkit::wait_for(&maps, name, is_corrected, PATIENCE) => drop(corrected?),
             () = stop.cancelled() => {}
         }
     }
     Ok(times)
+}
+
+/// Waits for the event that says that a fight has begun.
+pub async fn told_of_a_fight(client: &Client, namespace: &str) -> Result<()> {
+    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let reason = ListParams::default().fields("reason=DriftRepeats");
+    let told = async {
+        while events.list(&reason).await?.items.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, told).await?
 }
 
 #[test]
@@ -186,7 +203,7 @@ fn who_sets_it_back_each_time_is_named_and_corrected_less_often() {
         let repository = test.repository(&files)?;
         test.deliver(&repository, json!({})).await?;
         let stop = CancellationToken::new();
-        let other = tokio::spawn(fight(test.config_maps(), stop.clone()));
+        let other = tokio::spawn(fight(test.config_maps(), ("a", "key", "right"), stop.clone()));
         let is_said = |object: &DynamicObject| {
             condition(object, "Ready").is_some_and(|(status, _, said)| {
                 status == "True"
@@ -196,20 +213,7 @@ fn who_sets_it_back_each_time_is_named_and_corrected_less_often() {
             })
         };
         testkit::wait_for(&test.kustomizations(), "app", is_said, PATIENCE).await?;
-        let reason = "reason=DriftRepeats";
-        let events: Api<Event> = Api::namespaced(test.client.clone(), ns);
-        let told = async {
-            while events
-                .list(&ListParams::default().fields(reason))
-                .await?
-                .items
-                .is_empty()
-            {
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-            anyhow::Ok(())
-        };
-        tokio::time::timeout(PATIENCE, told).await??;
+        told_of_a_fight(&test.client, ns).await?;
         // Another object is corrected at once, and with it this one.
         test.config_map_has("a", "key", "wrong").await?;
         test.config_maps().delete("b", &DeleteParams::default()).await?;

@@ -8,7 +8,9 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::json;
 use testkit::objects::{self, condition};
 use testkit::wait_for;
+use tokio_util::sync::CancellationToken;
 
+use crate::drift::{fight, told_of_a_fight};
 use crate::helm::{HELM, chart, ensure_condition, newest, run, said};
 use crate::world::PATIENCE;
 
@@ -114,6 +116,35 @@ fn drift_is_corrected_at_once_or_only_told() {
             "{message}"
         );
         test.map_has("value", "drifted").await
+    });
+}
+
+#[test]
+fn who_sets_an_object_of_a_release_back_each_time_is_named_and_corrected_less_often() {
+    run("helm-fight", |test| async move {
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        test.apply(&test.release(json!({"driftDetection": {"mode": "enabled"}})))
+            .await?;
+        test.ready().await?;
+        let stop = CancellationToken::new();
+        let maps = test.config_maps();
+        let other = tokio::spawn(fight(maps.clone(), ("web-map", "value", "default"), stop.clone()));
+        let said = format!(
+            "; changed by others again and again: ConfigMap/{}/web-map data.value, set by bot (5 times since ",
+            test.namespace
+        );
+        let is_said = |object: &DynamicObject| {
+            condition(object, "Ready")
+                .is_some_and(|(status, _, told)| status != "False" && told.contains(&said))
+        };
+        test.when(is_said).await?;
+        told_of_a_fight(&test.client, &test.namespace).await?;
+        // It is put off, and not forgotten.
+        test.map_has("value", "wrong").await?;
+        stop.cancel();
+        let times = other.await??;
+        ensure!((5..=7).contains(&times), "it was corrected {times} times");
+        test.map_has("value", "default").await
     });
 }
 

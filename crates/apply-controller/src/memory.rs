@@ -2,7 +2,6 @@
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
-pub mod fights;
 pub mod rivals;
 
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use crate::good::Record;
 use crate::reconcile::closure::Closure;
 use crate::reconcile::plan::{Content, Plan, Trigger};
 use crate::reconcile::report::Reports;
-use fights::Fights;
+use reconcile_kit::fights::Fights;
 pub use reconcile_kit::memory::Inputs;
 use rivals::Rivals;
 use tokio::task::AbortHandle;

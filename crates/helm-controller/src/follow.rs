@@ -11,6 +11,7 @@ use controller_kit::runtime::ReconcileTrigger;
 use futures::stream::{Stream, StreamExt as _};
 use helm_release::history::Revision;
 use helm_release::record::OWNER;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
@@ -20,7 +21,7 @@ use kube::{Api, ResourceExt as _};
 use kube_apply::Drift;
 use reconcile_kit::base;
 use reconcile_kit::dependencies::{self, is_ready};
-use reconcile_kit::freezes;
+use reconcile_kit::{freezes, patience};
 
 use crate::context::Context;
 use crate::memory::{self, Seen};
@@ -127,8 +128,15 @@ pub async fn drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
         // What another owner applied is left to the interval: both would take it back without end.
         if drift.by.is_none() && drift_rules::is_on(&object) && context.base.is_ours(&object) {
             tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
-            context.memory.with(&key, |entry| entry.drifted = true);
-            context.base.queue.add(key);
+            let put_off = |entry: &mut memory::Entry| {
+                let until = entry.fights.wait(&drift.object, Timestamp::now());
+                entry.drifted |= until.is_none();
+                until
+            };
+            match context.memory.with(&key, put_off) {
+                Some(until) => context.base.queue.add_after(key, patience::until(until)),
+                None => context.base.queue.add(key),
+            }
         }
     }
 }

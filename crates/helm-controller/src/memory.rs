@@ -6,6 +6,7 @@ use controller_kit::ObjectKey;
 use helm_release::Status;
 use helm_release::history::Revision;
 use jiff::Timestamp;
+use reconcile_kit::fights::Fights;
 pub use reconcile_kit::memory::Inputs;
 use tokio_util::sync::CancellationToken;
 
@@ -114,6 +115,8 @@ pub struct Entry {
     pub attempt: Option<Attempt>,
     /// Objects of the release were changed or deleted by someone else since the newest run began.
     pub drifted: bool,
+    /// Objects that someone else changes again and again.
+    pub fights: Fights,
     /// A source of values or of a kubeconfig has changed since the newest run began.
     pub inputs_touched: bool,
     /// Something waits for the end of a Freeze.

@@ -7,6 +7,7 @@
 //! | [`dependencies`] | `spec.dependsOn`, with `readyExpr` and circles |
 //! | [`sources`] | which changes of a source matter |
 //! | [`configs`] | the ConfigMaps and Secrets that specs refer to |
+//! | [`fights`] | objects that someone else changes each time they are corrected |
 //! | [`freezes`] | the Freezes that apply to an object |
 //! | [`checks`] | `spec.healthCheckExprs` |
 //! | [`inventory`] | inventories in statuses |
@@ -22,6 +23,7 @@ pub mod base;
 pub mod checks;
 pub mod configs;
 pub mod dependencies;
+pub mod fights;
 pub mod flags;
 pub mod freezes;
 pub mod inventory;

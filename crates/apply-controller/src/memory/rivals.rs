@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use controller_kit::ObjectKey;
 use manifest::ObjectId;
 
-use super::fights;
+use reconcile_kit::fights;
 
 /// So many objects are named; the rest are counted.
 const NAMED: usize = 3;

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube_apply::{Applied, Pruned, SkipReason};
 use manifest::ObjectId;
+use reconcile_kit::fights;
 use reconcile_kit::writer::Writer;
 
 use super::plan::{Content, Plan};
@@ -27,7 +28,6 @@ use crate::memory::Run;
 /// Reasons of events only.
 const NOT_KEPT: &str = "RevisionNotKept";
 const ROLLING_BACK: &str = "RollingBack";
-const DRIFT_REPEATS: &str = "DriftRepeats";
 
 /// Records what becomes of one object.
 pub struct Recorder<'a> {
@@ -221,12 +221,9 @@ impl<'a> Recorder<'a> {
 
     /// Reports that others change objects again and again, which are corrected less often from now on.
     pub fn fights(&self, plan: &Plan, objects: &[String]) {
-        let message = format!(
-            "others change what is corrected again and again; it is corrected less often from now on: {}",
-            status::named(objects)
-        );
+        let message = fights::message(&status::named(objects));
         tracing::warn!("{message}");
-        self.event(Some(plan), Severity::Error, DRIFT_REPEATS, &message);
+        self.event(Some(plan), Severity::Error, fights::REASON, &message);
     }
 
     /// Reports that a revision cannot be kept, and why.

@@ -312,7 +312,9 @@ fn due(
             Outcome::Failed | Outcome::Stalled => Trigger::Retry,
         })
     } else {
-        Ok(attempt.next)
+        Ok(observed
+            .correct_at
+            .map_or(attempt.next, |at| at.min(attempt.next)))
     }
 }
 

@@ -5,7 +5,9 @@
 
 use api::helm::HelmRelease;
 use helm_release::Release;
-use kube_apply::{Address, ApplyOptions, CommonMetadata, Difference, Differs, Engine, Owner, Prepared};
+use kube_apply::{
+    Address, Applied, ApplyOptions, CommonMetadata, Difference, Differs, Engine, Owner, Prepared,
+};
 use manifest::Object;
 
 use super::inventory::objects;
@@ -50,14 +52,14 @@ pub(super) async fn find(
     Ok(drift)
 }
 
-/// Applies the manifest to the objects that were found to differ, and to no others; one line for each that was changed.
+/// Applies the manifest to the objects that were found to differ, and to no others.
 pub(super) async fn correct(
     engine: &Engine,
     owner: &Owner,
     object: &HelmRelease,
     release: &Release,
     drift: &[Drift],
-) -> Result<Vec<String>, Failure> {
+) -> Result<Applied, Failure> {
     let has_drifted = |object: &Object| {
         let mut drifted = drift.iter().filter(|drift| drift.change.is_drift());
         drifted.any(|drift| {
@@ -69,11 +71,11 @@ pub(super) async fn correct(
     let prepared = prepare(engine, owner, object, release, has_drifted).await?;
     let options = ApplyOptions {
         partial: true,
+        want_changes: true,
         ..ApplyOptions::default()
     };
     let applied = engine.apply(prepared, &options).await;
-    let applied = applied.map_err(|error| Failure::new(error.to_string()))?;
-    Ok(applied.changed().map(ToString::to_string).collect())
+    applied.map_err(|error| Failure::new(error.to_string()))
 }
 
 async fn prepare(

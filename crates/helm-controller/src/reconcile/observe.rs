@@ -37,6 +37,8 @@ pub struct Observed {
     pub attempt: Option<Attempt>,
     /// Objects of the release were changed or deleted by someone else.
     pub drifted: bool,
+    /// When objects are corrected that someone else changes again and again.
+    pub correct_at: Option<Timestamp>,
     /// A ConfigMap or Secret that the spec refers to was touched.
     pub inputs_touched: bool,
     /// Someone else wrote or deleted a record of the release.
@@ -79,10 +81,13 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     });
     let latest = object.status.as_ref().and_then(|status| status.history.first());
     let latest = latest.map(|latest| (latest.version, latest.status.as_str()));
-    let (attempt, drifted, inputs_touched, release_touched, waits) = memory.with(key, |entry| {
+    let now = Timestamp::now();
+    let (attempt, drifted, correct_at, inputs_touched, release_touched, waits) = memory.with(key, |entry| {
+        let correct_at = entry.fights.due;
         (
             entry.attempt.clone(),
-            entry.drifted,
+            entry.drifted || correct_at.is_some_and(|due| due <= now),
+            correct_at,
             entry.inputs_touched,
             entry.seen.differs(latest),
             entry.waits,
@@ -96,9 +101,10 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
         source,
         attempt,
         drifted,
+        correct_at,
         inputs_touched,
         release_touched,
-        frozen: context.freezes.of(&*object, Timestamp::now()),
+        frozen: context.freezes.of(&*object, now),
         waits,
         object,
     })

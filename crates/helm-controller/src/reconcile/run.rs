@@ -14,7 +14,7 @@ use error_chain::chain;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use reconcile_kit::base::placement;
-use reconcile_kit::{freezes, patience};
+use reconcile_kit::{fights, freezes, patience};
 use serde_json::{Map, Value};
 
 use super::access;
@@ -65,6 +65,7 @@ pub(super) async fn run(
     let (began, ends) = (Timestamp::now(), Ends::new(&context.shutdown));
     context.memory.with(key, |entry| {
         entry.drifted = false;
+        entry.fights.due = None;
         entry.inputs_touched = false;
         entry.waits = false;
         entry.running = Some(ends.clone());
@@ -167,6 +168,10 @@ async fn attempt(
     if let Some(requested_at) = recorder.requested_at() {
         status.last_handled_reconcile_at = Some(requested_at.to_owned());
     }
+    let fights = context
+        .memory
+        .with(key, |entry| entry.fights.ready_suffix(Timestamp::now()));
+    fights::say(&mut status.conditions, fights.as_deref());
     match (recorder.write(&status).await, waiting) {
         (Err(error), _) => {
             // The status says something else than what is true: the next run puts it right.

@@ -8,6 +8,7 @@ use api::helm::{HelmRelease, HelmReleaseStatus};
 use change_window::freeze::InForce;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
+use controller_kit::events::Severity;
 use controller_kit::queue::Slot;
 use error_chain::chain;
 use futures::FutureExt as _;
@@ -15,7 +16,9 @@ use futures::future::BoxFuture;
 use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outcome, Pace, Storage};
 use helm_release::{Release, Status};
 use jiff::Timestamp;
+use kube_apply::Applied;
 use reconcile_kit::base::owner;
+use reconcile_kit::fights;
 use serde_json::{Map, Value};
 
 use super::record::Recorder;
@@ -217,7 +220,7 @@ impl<'a, 'r> World<'a, 'r> {
         waiting::telling(recorder, told, acting).await
     }
 
-    async fn correct(&self, drift: &[Drift]) -> Result<Vec<String>, Failure> {
+    async fn correct(&self, drift: &[Drift]) -> Result<Applied, Failure> {
         let place = self.place()?;
         let last = place.storage.last(&place.name).await;
         let last = last.map_err(|error| Failure::new(chain(&error)))?;
@@ -232,6 +235,20 @@ impl<'a, 'r> World<'a, 'r> {
             drift,
         )
         .await
+    }
+
+    /// Takes in what was corrected: someone else may change it each time.
+    fn note_fights(&self, applied: &Applied) {
+        let objects = fights::corrections(applied);
+        let begun = self.context.memory.with(self.key, |entry| {
+            entry.fights.corrected(objects, Timestamp::now())
+        });
+        if !begun.is_empty() {
+            let message = fights::message(&begun.join(", "));
+            tracing::warn!("{message}");
+            self.recorder
+                .event(Severity::Error, fights::REASON, &message, BTreeMap::new());
+        }
     }
 
     /// The objects of the newest record that an action wrote, if it made a revision.
@@ -278,10 +295,13 @@ impl Perform for World<'_, '_> {
         if let Action::CorrectDrift(drift) = action {
             tracing::debug!(objects = drift.len(), "correcting drift");
             return match self.correct(drift).await {
-                Ok(corrected) => Performed {
-                    corrected,
-                    ..Performed::default()
-                },
+                Ok(applied) => {
+                    self.note_fights(&applied);
+                    Performed {
+                        corrected: applied.changed().map(ToString::to_string).collect(),
+                        ..Performed::default()
+                    }
+                }
                 Err(failure) => Performed::failed(failure),
             };
         }

@@ -34,6 +34,7 @@ fn observed(spec: Value) -> Observed {
         requested_at: None,
         attempt: None,
         drifted: false,
+        correct_at: None,
         inputs_touched: false,
         release_touched: false,
         frozen: Frozen::default(),
@@ -85,6 +86,11 @@ fn a_release_that_is_as_it_should_be_rests_until_something_changes() {
     let rests = attempted(Outcome::Succeeded, 60);
     let until = NOW + SignedDuration::from_secs(60);
     assert_eq!(decided(&rests), Decision::Rest { until });
+    // A correction that was put off is due before.
+    let mut sooner = attempted(Outcome::Succeeded, 60);
+    let at = NOW + SignedDuration::from_secs(5);
+    sooner.correct_at = Some(at);
+    assert_eq!(decided(&sooner), Decision::Rest { until: at });
     assert_eq!(trigger(&observed(json!({}))), Some(Trigger::Startup));
     let changed = |change: fn(&mut Observed)| {
         let mut observed = attempted(Outcome::Succeeded, 60);

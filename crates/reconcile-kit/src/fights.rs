@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::meta::{Condition, FALSE, condition_types};
 use jiff::{SignedDuration, Timestamp};
+use kube_apply::{Action, Applied, Change, SetBy};
 use manifest::ObjectId;
 
 /// So many corrections are made at once; they may be a person who tries something.
@@ -17,7 +19,11 @@ const MOST: usize = 100;
 const NAMED: usize = 3;
 
 /// How it is said behind what Ready says anyway.
-pub(super) const SAID: &str = "; changed by others again and again: ";
+pub const SAID: &str = "; changed by others again and again: ";
+/// Reason of the event about it.
+pub const REASON: &str = "DriftRepeats";
+/// Characters of a path that are shown.
+const MAX_PATH: usize = 200;
 
 /// Corrections of drift, by object.
 #[derive(Debug, Default)]
@@ -61,6 +67,48 @@ impl Fight {
     fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.last) > QUIET + self.rest().saturating_mul(2)
     }
+}
+
+/// The objects that an application has corrected, and what others had done to them, as far as it is known.
+pub fn corrections(applied: &Applied) -> impl Iterator<Item = (ObjectId, String)> {
+    applied
+        .changed()
+        .map(|change| (change.id.clone(), what_was_done(change)))
+}
+
+fn what_was_done(change: &Change) -> String {
+    let known = change.fields.fields.iter();
+    let mut known = known.filter_map(|field| Some((field, field.set_by.as_ref()?)));
+    match (known.next(), change.fields.fields.first()) {
+        (Some((field, SetBy { manager, .. })), _) => format!("{}, set by {manager}", path(&field.path)),
+        (None, Some(field)) => path(&field.path),
+        (None, None) if change.action == Action::Created => "deleted".to_owned(),
+        (None, None) => "changed".to_owned(),
+    }
+}
+
+fn path(path: &str) -> String {
+    path.chars().take(MAX_PATH).collect()
+}
+
+/// Message of the event about fights that have begun.
+pub fn message(objects: &str) -> String {
+    format!(
+        "others change what is corrected again and again; it is corrected less often from now on: {objects}"
+    )
+}
+
+/// Says it behind what Ready says, instead of what was said before. A failure is of more weight.
+pub fn say(conditions: &mut [Condition], suffix: Option<&str>) {
+    let Some(ready) = conditions
+        .iter_mut()
+        .find(|condition| condition.type_ == condition_types::READY && condition.status != FALSE)
+    else {
+        return;
+    };
+    let end = ready.message.find(SAID).unwrap_or(ready.message.len());
+    ready.message.truncate(end);
+    ready.message.push_str(suffix.unwrap_or_default());
 }
 
 impl Fights {
@@ -125,6 +173,8 @@ fn whole_seconds(time: Timestamp) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn id(name: &str) -> ObjectId {
@@ -190,5 +240,23 @@ mod tests {
         }
         assert_eq!(fights.objects.len(), MOST);
         assert!(fights.ready_suffix(at(5)).unwrap().ends_with(" and 97 more"));
+    }
+
+    #[test]
+    fn it_is_said_behind_what_ready_says_unless_that_is_a_failure() {
+        let condition = |status: &str| -> Condition {
+            let condition = json!({"type": "Ready", "status": status, "reason": "Any", "message": "done",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            serde_json::from_value(condition).unwrap()
+        };
+        let mut all = [condition("True")];
+        say(&mut all, Some(&format!("{SAID}a")));
+        say(&mut all, Some(&format!("{SAID}b")));
+        assert_eq!(all[0].message, format!("done{SAID}b"));
+        say(&mut all, None);
+        assert_eq!(all[0].message, "done");
+        let mut failed = [condition("False")];
+        say(&mut failed, Some(SAID));
+        assert_eq!(failed[0].message, "done");
     }
 }
