@@ -310,10 +310,13 @@ fn sample(controller: &Controller, at: f64) -> Result<Sample> {
     })
 }
 
+/// One figure of a sample.
+type Figure = fn(&Sample) -> f64;
+
 /// Prints how each figure went, and fails if one grows.
 fn report(name: &str, samples: &[Sample]) -> Result<()> {
     ensure!(samples.len() > 10, "too few samples: {}", samples.len());
-    let figures: [(&str, fn(&Sample) -> f64, f64); 3] = [
+    let figures: [(&str, Figure, f64); 3] = [
         ("MiB of its own", |sample| sample.mebibytes, MOST_MEBIBYTES),
         ("file handles", |sample| sample.handles, MOST_HANDLES),
         ("threads", |sample| sample.threads, MOST_HANDLES),

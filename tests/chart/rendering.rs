@@ -148,6 +148,11 @@ async fn values_that_cannot_work_are_refused_by_name() {
             "console.ledger.urlSecret=a,console.ledger.storage.existingClaim=b",
             "the ledger is in one place",
         ),
+        (
+            "source.backup.bucket=artifacts",
+            "source.backup.bucket needs source.backup.endpoint",
+        ),
+        ("source.backup.provider=ftp", "source/backup/provider"),
         ("console.clusterName=a/b", "console/clusterName"),
         ("console.actions=all", "console/actions"),
         (

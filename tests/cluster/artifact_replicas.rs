@@ -66,8 +66,8 @@ impl<'a> Replicas<'a> {
         let flags = [
             "--watch-all-namespaces=false".to_owned(),
             "--enable-leader-election".to_owned(),
-            "--leader-election-lease-duration=3s".to_owned(),
-            "--leader-election-renew-deadline=2s".to_owned(),
+            "--leader-election-lease-duration=6s".to_owned(),
+            "--leader-election-renew-deadline=5s".to_owned(),
             "--leader-election-retry-period=200ms".to_owned(),
             "--storage-replicas".to_owned(),
             "--artifact-retention-records=9".to_owned(),
@@ -131,7 +131,7 @@ impl<'a> Replicas<'a> {
     }
 
     fn log(&self) -> String {
-        let logs = self.all.iter().map(|replica| replica.log());
+        let logs = self.all.iter().map(Controller::log);
         logs.collect::<Vec<_>>().join("\n\n")
     }
 }
@@ -501,7 +501,7 @@ fn a_replica_whose_volume_is_full_is_not_ready_until_there_is_room() {
 fn an_address_that_another_has_taken_is_not_believed() {
     run("replicas-impostor", |test| async move {
         let repository = test.repository(&folders(&test, &["one"]))?;
-        let mut replicas = Replicas::start(&test, 1).await?;
+        let replicas = Replicas::start(&test, 1).await?;
         git_source(&test, repository.url()).await?;
         artifact_of(&test).await?;
         replicas.all[0].kill();

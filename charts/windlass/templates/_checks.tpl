@@ -30,6 +30,10 @@
 {{- if and .Values.monitoring.podMonitor.create .Values.monitoring.serviceMonitor.create }}
 {{- fail "monitoring.podMonitor and monitoring.serviceMonitor would both scrape every controller, which counts everything twice: create one of them" }}
 {{- end }}
+{{- $backup := .Values.source.backup }}
+{{- if and $backup.bucket (not $backup.endpoint) (has $backup.provider (list "generic" "azure")) }}
+{{- fail (printf "source.backup.bucket needs source.backup.endpoint for the provider %s" $backup.provider) }}
+{{- end }}
 {{- if and .Values.source.storage.existingClaim .Values.sharding.shards }}
 {{- fail "source.storage.existingClaim cannot be shared by shards: set source.storage.size, which makes a claim for each" }}
 {{- end }}
