@@ -236,28 +236,53 @@ fn an_object_gets_nothing_from_the_backup_that_was_made_for_another_spec() {
 #[test]
 fn a_bucket_that_is_away_holds_nothing_up() {
     run("backup-away", |test| async move {
-        let ns = &test.namespace;
         let nobody = format!("127.0.0.1:{}", testkit::ports::free_port()?);
-        let repository = test.repository(&[("deploy/map.yaml", config_map(ns, "one", "1"))])?;
-        let source = source(&test, &nobody).await?;
-        let _apply = start_apply(&test, &source, &[]).await?;
-        test.apply(&git_source(&test, repository.url(), json!({})))
-            .await?;
-        test.apply(&test.in_own_shard(test.kustomization("app", json!({"retryInterval": "1s"}))))
-            .await?;
-        let mut revision = format!("main@sha1:{}", repository.resolve("main")?);
-        test.ready("app", &revision).await?;
-        let change = Change::write("deploy/map.yaml", config_map(ns, "one", "2"));
-        revision = test.push(&repository, &[change]).await?;
-        test.ready("app", &revision).await?;
-        eventually(async || {
-            let failures = source.metric("windlass_backup_failures_total").await?;
-            ensure!(failures.is_some_and(|failures| failures > 0.0), "{failures:?}");
-            ensure!(source.metric("windlass_backup_pending").await? == Some(1.0));
-            Ok(())
-        })
-        .await?;
-        ensure!(source.log().contains("failed to back up"), "{}", source.log());
-        Ok(())
+        delivers(&test, &nobody).await
     });
+}
+
+#[test]
+fn a_bucket_that_never_answers_holds_up_the_start_and_nothing_else() {
+    run("backup-silent", |test| async move {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = silent.local_addr()?.to_string();
+        let listening = tokio::spawn(async move {
+            let mut all = Vec::new();
+            while let Ok(connection) = silent.accept().await {
+                all.push(connection);
+            }
+        });
+        let outcome = delivers(&test, &address).await;
+        listening.abort();
+        outcome
+    });
+}
+
+/// Delivers although the bucket is of no use, and says so.
+async fn delivers(test: &Test, endpoint: &str) -> Result<()> {
+    let ns = &test.namespace;
+    let repository = test.repository(&[("deploy/map.yaml", config_map(ns, "one", "1"))])?;
+    let source = source(test, endpoint).await?;
+    let _apply = start_apply(test, &source, &[]).await?;
+    test.apply(&git_source(test, repository.url(), json!({}))).await?;
+    let kustomization = test.kustomization("app", json!({"retryInterval": "1s"}));
+    test.apply(&test.in_own_shard(kustomization)).await?;
+    let mut revision = format!("main@sha1:{}", repository.resolve("main")?);
+    test.ready("app", &revision).await?;
+    let change = Change::write("deploy/map.yaml", config_map(ns, "one", "2"));
+    revision = test.push(&repository, &[change]).await?;
+    test.ready("app", &revision).await?;
+    eventually(async || {
+        let failures = source.metric("windlass_backup_failures_total").await?;
+        ensure!(failures.is_some_and(|failures| failures > 0.0), "{failures:?}");
+        ensure!(source.metric("windlass_backup_pending").await? == Some(1.0));
+        Ok(())
+    })
+    .await?;
+    ensure!(
+        source.log().contains("failed to list the backup"),
+        "{}",
+        source.log()
+    );
+    Ok(())
 }

@@ -16,12 +16,14 @@ mod upload;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use api::source::BucketSpec;
 use artifact::store::{ObjectKey, Record, Store};
 use kube::Client;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::connection::Connection;
@@ -29,6 +31,9 @@ use self::names::{Index, Spec};
 use crate::kind::Kind;
 use crate::metrics::BackupMeters;
 use crate::reconcile::fetch::Fetcher;
+
+/// How long objects wait after a start until it is known what the bucket has. Later they do not wait for it.
+const LISTING: Duration = Duration::from_secs(10);
 
 /// A backup in a bucket. Clones share it.
 #[derive(Clone)]
@@ -40,22 +45,15 @@ struct Inner {
     connection: Connection,
     /// Begins the names of all objects in the bucket: empty, or with a slash at its end.
     prefix: String,
-    index: tokio::sync::Mutex<Listing>,
+    /// The records in the bucket; None until they have been listed.
+    index: Mutex<Option<Index>>,
+    /// Until when objects wait for that.
+    listed_by: Instant,
+    listed: watch::Sender<bool>,
     /// The newest of what is to be done about each object.
     wanted: Mutex<BTreeMap<ObjectKey, Wanted>>,
     touched: Notify,
     meters: BackupMeters,
-}
-
-/// Known facts about the bucket.
-#[derive(Default)]
-enum Listing {
-    /// It has not been listed yet.
-    #[default]
-    Unknown,
-    /// It could not be; it is not tried again before that.
-    Failed(tokio::time::Instant),
-    Known(Index),
 }
 
 /// What is to be done in the bucket about an object.
@@ -89,7 +87,9 @@ impl Backup {
             store,
             fetcher,
             prefix,
-            index: tokio::sync::Mutex::default(),
+            index: Mutex::default(),
+            listed_by: Instant::now() + LISTING,
+            listed: watch::Sender::new(false),
             wanted: Mutex::default(),
             touched: Notify::new(),
             meters,
@@ -111,7 +111,12 @@ impl Backup {
     }
 
     fn want(&self, key: ObjectKey, wanted: Wanted) {
-        self.0.wanted().insert(key, wanted);
+        let mut all = self.0.wanted();
+        all.insert(key, wanted);
+        self.0
+            .meters
+            .pending
+            .set(i64::try_from(all.len()).unwrap_or(i64::MAX));
         self.0.touched.notify_one();
     }
 
@@ -142,5 +147,10 @@ impl Inner {
     /// A panic of another holder leaves a map.
     fn wanted(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Wanted>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same of the index.
+    fn index(&self) -> MutexGuard<'_, Option<Index>> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,10 +11,11 @@ use tokio::time::Instant;
 use super::connection::PATIENCE;
 use super::error::{Error, failed};
 use super::names::{self, Index, Name, RECORDS, Spec};
-use super::{Inner, Kept, Listing};
+use super::{Inner, Kept};
 
-/// A bucket that cannot be listed is left alone for a while: objects do not wait for it one after the other.
-const RESPITE: Duration = Duration::from_secs(300);
+/// Wait before the bucket is listed again, doubled up to the longest.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Larger than any record that the store accepts.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 /// Time for an archive.
@@ -25,13 +26,22 @@ const MAX_TREE_BYTES: u64 = 1 << 30;
 impl Inner {
     /// Copies the artifact of an object into the store. None if the bucket has none for this spec, or cannot be listed.
     pub(super) async fn restore(&self, key: &ObjectKey, spec: &Spec) -> Result<Option<Record>, Error> {
-        let mut names = {
-            let mut listing = self.index.lock().await;
-            match self.list(&mut listing).await? {
-                Some(index) => index.of(key),
-                None => return Ok(None),
-            }
+        let listed = self.listed.subscribe();
+        let until = self.listed_by;
+        let wait = async move {
+            let mut listed = listed;
+            // The sender is this one.
+            listed.wait_for(|listed| *listed).await.is_ok()
         };
+        if tokio::time::timeout_at(until, wait).await.is_err() {
+            // Who has no artifact by then asks again.
+            return Ok(None);
+        }
+        let mut names = self
+            .index()
+            .as_ref()
+            .map(|index| index.of(key))
+            .unwrap_or_default();
         names.retain(|name| name.spec == *spec);
         if names.is_empty() {
             return Ok(None);
@@ -60,21 +70,29 @@ impl Inner {
         Ok(Some(record))
     }
 
-    /// What is in the bucket; listed once, since only we write. None for a while after it could not be listed.
-    pub(super) async fn list<'a>(&self, listing: &'a mut Listing) -> Result<Option<&'a mut Index>, Error> {
-        let is_due = match listing {
-            Listing::Unknown => true,
-            Listing::Failed(until) => Instant::now() >= *until,
-            Listing::Known(_) => false,
-        };
-        if is_due {
-            *listing = Listing::Failed(Instant::now() + RESPITE);
-            *listing = Listing::Known(self.listed().await?);
+    /// Lists what is in the bucket, once, since only we write. Tries until it succeeds.
+    pub(super) async fn list(&self) {
+        let mut pause = PAUSE;
+        loop {
+            match self.listed().await {
+                Ok(index) => {
+                    *self.index() = Some(index);
+                    self.listed.send_replace(true);
+                    return;
+                }
+                Err(error) => {
+                    self.meters.failures.inc();
+                    let error = error_chain::chain(&error);
+                    tracing::error!(
+                        logger = "backup",
+                        error,
+                        "failed to list the backup: trying again"
+                    );
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        Ok(match listing {
-            Listing::Known(index) => Some(index),
-            Listing::Unknown | Listing::Failed(_) => None,
-        })
     }
 
     async fn listed(&self) -> Result<Index, Error> {

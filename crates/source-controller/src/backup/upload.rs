@@ -27,6 +27,7 @@ const SLOWEST: u64 = 256 << 10;
 impl Inner {
     /// Does what is wanted, for ever.
     pub(super) async fn work(&self) {
+        self.list().await;
         let mut pause = PAUSE;
         // An earlier process may have left something.
         let mut sweep_at = Some(Instant::now() + super::sweep::SOON);
@@ -103,14 +104,8 @@ impl Inner {
     }
 
     async fn carry_out_one(&self, key: &ObjectKey, wanted: &Wanted) -> Result<(), Error> {
-        let known = {
-            let mut listing = self.index.lock().await;
-            let index = self.list(&mut listing).await?;
-            index.map(|index| index.of(key)).ok_or_else(|| Error::Damaged {
-                key: self.prefix.clone(),
-                problem: "the bucket could not be listed a moment ago",
-            })?
-        };
+        let known = self.index().as_ref().map(|index| index.of(key));
+        let known = known.unwrap_or_default();
         let keep = match wanted {
             Wanted::Keep(kept, spec) => {
                 let (spec, digest) = (spec.clone(), kept.record.digest);
@@ -137,7 +132,9 @@ impl Inner {
             let object = format!("{}{}", self.prefix, old.key(key));
             let deleted = remote.delete(&object, Instant::now() + PATIENCE).await;
             deleted.map_err(failed("delete", &object))?;
-            self.with_index(|index| index.remove(key, &old)).await;
+            if let Some(index) = &mut *self.index() {
+                index.remove(key, &old);
+            }
         }
         Ok(())
     }
@@ -175,8 +172,9 @@ impl Inner {
         let size = text.len() as u64;
         self.put_object(remote, &name.key(of), Upload::from_bytes(text), size)
             .await?;
-        self.with_index(|index| index.insert(of.clone(), name.clone()))
-            .await;
+        if let Some(index) = &mut *self.index() {
+            index.insert(of.clone(), name.clone());
+        }
         Ok(true)
     }
 
@@ -185,11 +183,5 @@ impl Inner {
         let deadline = Instant::now() + PATIENCE + Duration::from_secs(size / SLOWEST);
         let put = remote.put(&key, upload, deadline).await;
         put.map_err(failed("put", &key))
-    }
-
-    async fn with_index(&self, change: impl FnOnce(&mut names::Index)) {
-        if let super::Listing::Known(index) = &mut *self.index.lock().await {
-            change(index);
-        }
     }
 }
