@@ -44,9 +44,9 @@ attack: tools ## Play what a hostile tenant tries, on the real control plane (te
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
 	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture
 
-soak: tools ## HOURS=2 of a commit each second to APPS=1000 applications, release build, while all around fails; memory must be flat
+soak: tools ## HOURS=2 of COMMITS=1 each second to APPS=1000 applications, release build, while all around fails; memory must be flat
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
-	HOURS=$(or $(HOURS),2) APPS=$(or $(APPS),1000) SEED=$(or $(SEED),$$(date +%s)) WINDLASS_BIN_DIR=$(TARGET)/release \
+	HOURS=$(or $(HOURS),2) APPS=$(or $(APPS),1000) COMMITS=$(or $(COMMITS),1) SEED=$(or $(SEED),$$(date +%s)) WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(CARGO) test --workspace --locked --test chaos long_run -- --ignored --nocapture
 
 chaos-images: tools ## Kill image-controller at ROUNDS=200 random moments, with commits and with pull requests

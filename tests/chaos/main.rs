@@ -63,12 +63,13 @@ fn nothing_grows_and_nothing_is_lost_in_the_long_run() {
         .unwrap_or(2.0);
     let apps = number("APPS").unwrap_or(1000);
     let seed = number("SEED").unwrap_or(SEED);
-    println!("HOURS={hours} APPS={apps} SEED={seed}");
+    let rate = number("COMMITS").unwrap_or(1);
+    println!("HOURS={hours} APPS={apps} COMMITS={rate} SEED={seed}");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     let duration = Duration::from_secs_f64(hours * 3600.0);
     let apps = usize::try_from(apps).expect("so many fit into memory");
-    if let Err(error) = runtime.block_on(soak::soak(duration, apps, seed)) {
-        panic!("HOURS={hours} APPS={apps} SEED={seed}: {error:#}");
+    if let Err(error) = runtime.block_on(soak::soak(duration, apps, rate, seed)) {
+        panic!("HOURS={hours} APPS={apps} COMMITS={rate} SEED={seed}: {error:#}");
     }
 }
 

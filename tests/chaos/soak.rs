@@ -1,7 +1,8 @@
 //! A long run: many applications, a commit each second somewhere, faults at random, and at the end the cluster is what Git says.
 //!
-//! In the first third everything may be killed. After that the controllers live on while all around them fails, and a line is fitted to
-//! their memory, file handles and threads: what grows with time is a leak, however small its peak is.
+//! In the first third everything may be killed. After that the controllers live on while all around them fails. In the second third
+//! their caches fill up, and the API server restarts, after which they hold two lists of everything for a moment. In the last one a
+//! line is fitted to their memory, file handles and threads: what grows with time is a leak, however small its peak is.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -31,11 +32,11 @@ const CACHE: usize = 1 << 20;
 const MOST_MEBIBYTES: f64 = 8.0;
 const MOST_HANDLES: f64 = 20.0;
 
-/// Runs for so long, with so many applications.
-pub async fn soak(duration: Duration, apps: usize, seed: u64) -> Result<()> {
+/// Runs for so long, with so many applications and commits in a second.
+pub async fn soak(duration: Duration, apps: usize, rate: u64, seed: u64) -> Result<()> {
     let mut random = Random::new(seed);
     let mut scene = Scene::start(apps).await?;
-    scene.run(duration, &mut random).await
+    scene.run(duration, rate, &mut random).await
 }
 
 struct Scene {
@@ -105,7 +106,7 @@ impl Scene {
         Ok(scene)
     }
 
-    async fn run(&mut self, duration: Duration, random: &mut Random) -> Result<()> {
+    async fn run(&mut self, duration: Duration, rate: u64, random: &mut Random) -> Result<()> {
         let began = Instant::now();
         let seconds = |since: Instant| since.elapsed().as_secs_f64();
         self.converges().await.context("before any fault")?;
@@ -116,12 +117,24 @@ impl Scene {
         );
         let began = Instant::now();
         let (mut samples, mut faults, mut commits) = (Vec::new(), 0, 0_u64);
-        let (mut fault_at, mut sample_at) = (began + FAULTS, began);
+        let (mut fault_at, mut sample_at, mut is_warm) = (began + FAULTS, began, false);
         while began.elapsed() < duration {
             let next = Instant::now() + Duration::from_secs(1);
-            self.commit(random)?;
-            commits += 1;
+            for _ in 0..rate {
+                self.commit(random)?;
+                commits += 1;
+            }
             let may_kill = began.elapsed() < duration / 3;
+            if !may_kill && !is_warm {
+                is_warm = true;
+                self.control_plane
+                    .restart_api_server(Duration::from_secs(1))
+                    .await?;
+                println!(
+                    "{:7.1} s: the API server restarts, and nothing is killed any more",
+                    seconds(began)
+                );
+            }
             if Instant::now() >= fault_at {
                 fault_at += FAULTS;
                 faults += 1;
@@ -130,7 +143,7 @@ impl Scene {
             }
             self.source.check_running()?;
             self.apply.check_running()?;
-            if !may_kill && Instant::now() >= sample_at {
+            if began.elapsed() > duration / 3 * 2 && Instant::now() >= sample_at {
                 sample_at = Instant::now() + SAMPLES;
                 let at = seconds(began);
                 samples.push((sample(&self.source, at)?, sample(&self.apply, at)?));
