@@ -26,9 +26,11 @@ use crate::flags::artifact_service::{ArtifactService, CertificateFrom, service_n
 const CERTIFICATES_KEY: &str = "ca.crt";
 /// Copies at a time.
 const COPIES: usize = 8;
-/// Wait before the leader is asked again, doubled up to the longest.
+/// Wait before the leader is asked again, doubled up to the longest. One that starts again has the same address, of which nothing tells.
 const PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The longest after a failure of our own, which costs a download each time.
+const LONGEST_OWN_PAUSE: Duration = Duration::from_secs(30);
 
 /// How the leader's artifact service is called.
 pub(crate) struct Access {
@@ -115,7 +117,8 @@ pub(crate) async fn follow(
             pause = PAUSE;
             continue;
         };
-        if is_ours(&error) && synced.send_replace(false) {
+        let is_ours = is_ours(&error);
+        if is_ours && synced.send_replace(false) {
             tracing::error!(
                 logger = "replica",
                 "this replica is not ready until it has caught up again"
@@ -130,7 +133,10 @@ pub(crate) async fn follow(
         tokio::select! {
             () = token.cancelled() => return,
             Ok(()) = leader.changed() => pause = PAUSE,
-            () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            () = tokio::time::sleep(pause) => {
+                let longest = if is_ours { LONGEST_OWN_PAUSE } else { LONGEST_PAUSE };
+                pause = (pause * 2).min(longest);
+            }
         }
     }
 }
