@@ -174,7 +174,19 @@ fn a_cluster_that_is_made_anew_delivers_what_ran_before_though_the_remotes_are_a
                 .any(|name| name.starts_with("records/gitrepository/") && name.contains(digest))
         );
         test.git_repositories().delete("app", &Default::default()).await?;
-        kept(&store, 2, 4, 2).await.map(drop)
+        kept(&store, 2, 4, 2).await?;
+        // Rights below the prefix are enough.
+        let log = store.log();
+        let listings: Vec<_> = log
+            .lines()
+            .filter(|line| line.contains("encoding-type=url"))
+            .collect();
+        let is_below = |line: &&str| line.contains("prefix=clusters/eu/");
+        ensure!(
+            !listings.is_empty() && listings.iter().all(is_below),
+            "{listings:#?}"
+        );
+        Ok(())
     });
 }
 

@@ -316,6 +316,12 @@ mod tests {
         let spec = |arguments: &[&str]| parse(arguments).unwrap().backup.spec();
         assert!(spec(&[]).unwrap().is_none());
         assert!(spec(&["--backup-bucket=b"]).is_err());
+        let root = spec(&[
+            "--backup-bucket=b",
+            "--backup-endpoint=minio:9000",
+            "--backup-prefix=/",
+        ]);
+        assert_eq!(root.unwrap().unwrap().prefix, None);
         let spec = spec(&[
             "--backup-bucket=b",
             "--backup-provider=aws",

@@ -19,7 +19,7 @@ use crate::reconcile::secrets_read::SecretsRead;
 const LIFE: Duration = Duration::from_secs(300);
 /// Time for a small answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// Begins no name. Listing it tells whether we may, and in which region the bucket is.
+/// Below the prefix, begins no name. Listing it tells whether we may, and in which region the bucket is.
 const NOTHING: &str = "nothing-is-here/";
 
 pub(super) struct Connection {
@@ -38,8 +38,11 @@ impl Connection {
         client: Client,
         namespace: &str,
         store: Store,
-        fetcher: Fetcher,
+        mut fetcher: Fetcher,
     ) -> Self {
+        // The bucket is the operator's and no tenant's: it is reached as this process, whatever objects may do.
+        fetcher.identities.default_service_account = None;
+        fetcher.identities.locked = false;
         let mut object = Bucket::new("backup", spec);
         object.metadata.namespace = Some(namespace.to_owned());
         Self {
@@ -61,11 +64,10 @@ impl Connection {
             return Ok(Arc::clone(remote));
         }
         let remote = self.connect().await?;
-        let deadline = Instant::now() + PATIENCE;
-        remote
-            .names(NOTHING, deadline)
-            .await
-            .map_err(failed("list", NOTHING))?;
+        let prefix = self.object.spec.prefix.as_deref().unwrap_or_default();
+        let nothing = format!("{prefix}{NOTHING}");
+        let listed = remote.names(&nothing, Instant::now() + PATIENCE).await;
+        listed.map_err(failed("list", &nothing))?;
         let remote = Arc::new(remote);
         *current = Some((Arc::clone(&remote), Instant::now()));
         Ok(remote)

@@ -60,7 +60,8 @@ impl BackupFlags {
                 )
             }
         };
-        let prefix = given(&self.backup_prefix).map(|prefix| format!("{}/", prefix.trim_matches('/')));
+        let prefix = given(&self.backup_prefix.trim_matches('/').to_owned());
+        let prefix = prefix.map(|prefix| format!("{prefix}/"));
         Ok(Some(BucketSpec {
             provider: Some(provider),
             bucket_name: self.backup_bucket.clone(),
