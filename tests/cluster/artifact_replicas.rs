@@ -17,7 +17,7 @@ use testkit::objects::{self, is_ready, text};
 use testkit::{Controller, HelmRepository, Service, wait_for};
 
 use crate::helm::chart;
-use crate::service::{artifact_of, bundle, eventually, open, own_options, start_apply};
+use crate::service::{artifact_of, bundle, eventually, open, own_options, refusal, start_apply};
 use crate::world::{PATIENCE, SOURCE, Test, config_map, run};
 
 /// Replicas behind a Service.
@@ -235,6 +235,14 @@ fn each_replica_has_and_serves_what_the_leader_stored() {
             let tree = open(&second.grpc_url(), &authority, Some(&token), &artifact).await;
             let text = tree.context(revision)?.read("one/map.yaml").await?;
             ensure!(String::from_utf8_lossy(&text).contains(&format!("\"{n}\"")));
+        }
+        // Each replica reviews its callers by itself.
+        artifact_access::create_account(&test.client, &test.namespace, "nobody").await?;
+        let nobody = artifact_access::token(&test.client, &test.namespace, "nobody", AUDIENCE).await?;
+        let newest = artifact_of(&test).await?;
+        for (token, words) in [(None, "no token"), (Some(nobody.as_str()), "may not read")] {
+            let said = refusal(&second.grpc_url(), &authority, token, &newest).await?;
+            ensure!(said.contains(words), "{said}");
         }
         // What is not there is said to be so.
         let mut none = artifact.clone();
