@@ -149,7 +149,7 @@ fn check(flags: &LeaderElectionFlags) -> Result<(), Error> {
     good.then_some(()).ok_or(Error::Durations)
 }
 
-/// Retry periods for which one that is not fit leaves the Lease to others: each of them looks within 2.2.
+/// Retry periods for which a candidate that is not fit leaves a vacant Lease to others. Each of them looks within 2.2 periods.
 const COURTESY: u32 = 3;
 
 /// Returns when this process may try to lead: at once if it is fit. Others get some time to be quicker.
@@ -177,7 +177,7 @@ async fn wait_until_fit(
             Err(_) => vacant_since,
         };
         if vacant_since.is_some_and(|since| since.elapsed() >= period * COURTESY) {
-            tracing::warn!("nobody leads: this process will, although it has not caught up");
+            tracing::warn!("no process leads: taking the lead without having caught up");
             return true;
         }
         tokio::select! {

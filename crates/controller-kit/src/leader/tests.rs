@@ -376,6 +376,6 @@ async fn who_has_not_caught_up_leaves_the_lease_to_others_for_a_while() {
     token.cancel();
     assert!(
         !stopped.await.expect("no panic"),
-        "who is told to stop does not lead"
+        "a candidate that must stop does not lead"
     );
 }

@@ -31,10 +31,11 @@ pub(crate) struct ArtifactServiceFlags {
     /// Audience that callers' tokens must have
     #[arg(long, default_value = "windlass-artifact", value_name = "NAME")]
     pub(crate) grpc_token_audience: String,
-    /// File (PEM) with the authority of --grpc-tls-cert-file, by which replicas recognize the leader
+    /// Certificate authority (PEM) that signed --grpc-tls-cert-file; replicas verify the leader with it
     #[arg(long, value_name = "PATH", requires = "grpc_tls_cert_file")]
     pub(crate) grpc_ca_file: Option<PathBuf>,
-    /// File with the token that this replica shows to the leader, e.g. in a projected volume; read at each call
+    /// File with the token with which this replica authenticates to the leader, e.g. in a projected volume; read at
+    /// each call
     #[arg(long, value_name = "PATH")]
     pub(crate) replica_token_file: Option<PathBuf>,
     /// Maximum concurrent calls of one caller; 0 disables the limit
@@ -56,7 +57,7 @@ pub(crate) struct ArtifactService {
     pub(crate) host: String,
     /// Authority of a certificate from files.
     pub(crate) ca_file: Option<PathBuf>,
-    /// What a replica shows to the leader.
+    /// The token of a replica for the leader.
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) calls_per_caller: usize,
     pub(crate) downloads_per_address: usize,
