@@ -32,6 +32,11 @@ async fn fixture() -> Fixture {
 }
 
 async fn fixture_with(downloads: Limiter) -> Fixture {
+    fixture_of(downloads, false).await
+}
+
+/// A store that is a copy of the leader's, or not.
+async fn fixture_of(downloads: Limiter, is_copy: bool) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(folder.path(), Options::default()).unwrap();
     let record = put(&store, "1", &"some content, ".repeat(20_000));
@@ -44,8 +49,9 @@ async fn fixture_with(downloads: Limiter) -> Fixture {
     let store = Arc::new(store);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let service = router(Arrivals::none(store.clone()), downloads, Served::default())
-        .into_make_service_with_connect_info::<Peer>();
+    let arrivals = Arrivals::new(store.clone(), tokio::sync::watch::channel(is_copy).1);
+    let service =
+        router(arrivals, downloads, Served::default()).into_make_service_with_connect_info::<Peer>();
     let task = tokio::spawn(async move { axum::serve(Listener(listener), service).await.unwrap() });
     Fixture {
         _folder: folder,
@@ -271,6 +277,26 @@ async fn a_removed_archive_is_gone() {
         fixture.get("/ocirepository/apps/web/latest.tar.gz").await.status,
         404
     );
+}
+
+#[tokio::test]
+async fn who_waits_for_an_archive_that_is_on_its_way_has_a_place() {
+    let downloads = Limiter::new(1);
+    let fixture = Arc::new(fixture_of(downloads.clone(), true).await);
+    let waiting = tokio::spawn({
+        let fixture = fixture.clone();
+        async move { fixture.get("/ocirepository/apps/web/2.tar.gz").await.status }
+    });
+    while downloads.begin("127.0.0.1").is_some() {
+        tokio::task::yield_now().await;
+    }
+    // Nothing is gained by asking for what does not exist.
+    assert_eq!(
+        fixture.get("/ocirepository/apps/web/none.tar.gz").await.status,
+        429
+    );
+    put(&fixture.store, "2", "newer");
+    assert_eq!(waiting.await.unwrap(), 200);
 }
 
 #[tokio::test]
