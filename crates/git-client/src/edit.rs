@@ -14,7 +14,27 @@ use gix::objs::{TreeRef, TreeRefIter};
 use crate::pack::{self, MAX_META_BYTES, Pack, SHA1, is_safe};
 
 /// New contents by path; None deletes the file. Paths are relative, with `/`.
-pub type Changes = BTreeMap<String, Option<Vec<u8>>>;
+pub type Changes = BTreeMap<String, Option<Content>>;
+
+/// What a file is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What another commit of the repository has: nothing of it is read or sent.
+    Stored {
+        /// Its blob.
+        id: ObjectId,
+        /// Whether the file may be executed.
+        executable: bool,
+    },
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
 
 /// Why files cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +69,7 @@ pub struct Edited {
 
 /// Changes files of the commit in the pack.
 ///
-/// A file keeps its mode; a new one is not executable. Folders appear with their first file and go with their last.
+/// A file that is given bytes keeps its mode; a new one is not executable. Folders appear with their first file and go with their last.
 ///
 /// # Errors
 /// When a folder on the way cannot be read, or a path leads to something else than a file.
@@ -76,7 +96,7 @@ struct Entry {
 }
 
 /// Changes below one folder, sorted; the paths begin with the name of an entry of it.
-type Below = Vec<(String, Option<Vec<u8>>)>;
+type Below = Vec<(String, Option<Content>)>;
 
 /// Makes the folder anew; None when nothing is left in it.
 fn edit_folder(
@@ -123,7 +143,7 @@ fn edit_folder(
 fn edit_file(
     path: &str,
     found: Option<Entry>,
-    content: Option<Vec<u8>>,
+    content: Option<Content>,
     objects: &mut Vec<Object>,
 ) -> Result<Option<Entry>, Error> {
     let mode = match &found {
@@ -136,11 +156,22 @@ fn edit_file(
         }
         None => EntryKind::Blob.into(),
     };
-    let Some(content) = content else {
-        return Ok(None);
-    };
-    let id = add(Kind::Blob, content, objects)?;
-    Ok(Some(Entry { mode, id }))
+    Ok(match content {
+        None => None,
+        Some(Content::Bytes(bytes)) => {
+            let id = add(Kind::Blob, bytes, objects)?;
+            Some(Entry { mode, id })
+        }
+        Some(Content::Stored { id, executable }) => {
+            let kind = if executable {
+                EntryKind::BlobExecutable
+            } else {
+                EntryKind::Blob
+            };
+            let mode = kind.into();
+            Some(Entry { mode, id })
+        }
+    })
 }
 
 fn add(kind: Kind, content: Vec<u8>, objects: &mut Vec<Object>) -> Result<ObjectId, Error> {
@@ -154,7 +185,7 @@ fn add(kind: Kind, content: Vec<u8>, objects: &mut Vec<Object>) -> Result<Object
 
 /// Changes to one entry of a folder.
 enum Change {
-    File(Option<Vec<u8>>),
+    File(Option<Content>),
     Folder(Below),
 }
 

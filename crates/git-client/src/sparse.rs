@@ -19,7 +19,7 @@ const SUBMODULES: &str = ".gitmodules";
 pub struct Sparse {
     folders: Vec<String>,
     /// Which files in them.
-    is_wanted: fn(&str) -> bool,
+    is_wanted: Option<fn(&str) -> bool>,
     found: BTreeSet<String>,
 }
 
@@ -36,21 +36,21 @@ impl Sparse {
         };
         Self {
             folders: folders.iter().map(clean).collect(),
-            is_wanted: |_| true,
+            is_wanted: None,
             found: BTreeSet::new(),
         }
     }
 
-    /// Wants only some files of these folders, by their paths. Of no folders everything stays wanted.
+    /// Wants only some files of these folders, by their paths.
     #[must_use]
     pub fn files(mut self, is_wanted: fn(&str) -> bool) -> Self {
-        self.is_wanted = is_wanted;
+        self.is_wanted = Some(is_wanted);
         self
     }
 
     /// Returns whether nothing is left out.
     pub(super) fn is_everything(&self) -> bool {
-        self.folders.is_empty() || self.folders.iter().any(String::is_empty)
+        self.is_wanted.is_none() && (self.folders.is_empty() || self.folders.iter().any(String::is_empty))
     }
 
     /// The contents of files that are wanted and not here, each once.
@@ -60,7 +60,7 @@ impl Sparse {
         pack.walk(|entry| {
             let (wanted, descend) = sparse.look_at(entry.path, entry.kind);
             let is_file = matches!(entry.kind, Node::File { .. } | Node::Symlink);
-            let wanted = wanted && (sparse.is_wanted)(entry.path);
+            let wanted = wanted && sparse.is_wanted.is_none_or(|is_wanted| is_wanted(entry.path));
             if is_file && (wanted || entry.path == SUBMODULES) && !pack.has(&entry.id) {
                 blobs.insert(entry.id);
             }

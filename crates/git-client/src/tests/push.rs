@@ -24,7 +24,7 @@ fn changes(of: &[(&str, Option<&str>)]) -> Changes {
         .map(|(path, content)| {
             (
                 (*path).to_owned(),
-                content.map(|content| content.as_bytes().to_vec()),
+                content.map(|content| content.as_bytes().to_vec().into()),
             )
         })
         .collect()

@@ -242,7 +242,7 @@ impl Updated {
                 None => path.clone(),
             };
             self.files.insert(shown, update.changes);
-            self.contents.insert(path, Some(text.into_bytes()));
+            self.contents.insert(path, Some(text.into_bytes().into()));
         }
     }
 

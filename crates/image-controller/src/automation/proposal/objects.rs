@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::kustomize::{Kustomization, KustomizationSpec, SourceKind};
 use controller_kit::ObjectKey;
 use flux_spec::build;
-use git_client::edit::Changes;
+use git_client::edit::{Changes, Content};
 use git_client::pack::{Node, Pack};
 use kube::Api;
 use kube_apply::changes::{self, FieldChanges};
@@ -114,7 +114,7 @@ impl Trees {
         let files = Files(&self.base);
         let mut added = MemoryFs::default();
         for (path, content) in &self.changes {
-            if let Some(content) = content {
+            if let Some(Content::Bytes(content)) = content {
                 added.insert(path, content.clone());
             }
         }
