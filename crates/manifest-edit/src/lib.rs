@@ -14,4 +14,4 @@ mod rules;
 
 pub use document::{Documents, at_line, digest, find};
 pub use edit::{Error, edit};
-pub use rules::is_within;
+pub use rules::{is_open, is_within};

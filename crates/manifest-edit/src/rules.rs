@@ -25,7 +25,8 @@ const PROGRAMS: [&str; 10] = [
 
 /// Returns whether a path may be written, as it stands: relative, without steps up, without hidden folders or files, and no program of
 /// a CI service.
-pub(crate) fn is_open(path: &str) -> bool {
+#[must_use]
+pub fn is_open(path: &str) -> bool {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
     let file = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);

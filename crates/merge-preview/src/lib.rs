@@ -14,6 +14,7 @@
 //! | `files` | what of it becomes the artifact of a source |
 //! | `reach` | whether a Kustomization or HelmRelease is built from files that change |
 //! | `comment` | the text of the comment |
+//! | `revert` | what takes a change of the branch back |
 
 mod accept;
 mod checks;
@@ -22,6 +23,7 @@ mod files;
 mod lines;
 mod merge;
 mod reach;
+mod revert;
 mod snapshot;
 mod tree;
 
@@ -30,4 +32,5 @@ pub use checks::Checks;
 pub use comment::{ClusterFindings, Told};
 pub use files::Files;
 pub use merge::Merged;
+pub use revert::{Error as RevertError, Scope, revert};
 pub use tree::{Error, Tree};

@@ -12,9 +12,13 @@ use kustomize_build::FileSystem as _;
 use serde_json::Value;
 
 use crate::files::Files;
+use crate::snapshot::{below, start_of};
+use crate::tree::Tree;
 
 /// Folders outside of an object's own that are looked into. If there are more, it counts as reached.
 const MAX_PLACES: usize = 1000;
+/// A larger kustomization of a commit is not read. In bytes.
+const MAX_KUSTOMIZATION: u64 = 1 << 20;
 
 /// Returns whether an object may be built from files that change.
 pub(crate) fn reaches(files: &Files, object: &Value) -> bool {
@@ -35,19 +39,52 @@ pub(crate) fn reaches(files: &Files, object: &Value) -> bool {
             let folder = clamp(text(object, "/spec/path"));
             let components = list(object, "/spec/components").iter().filter_map(Value::as_str);
             let outside = components.map(|path| clamp(&join(&folder, path)));
-            is_reached(files, [folder.clone()].into_iter().chain(outside).collect())
+            let places = places(files, [folder.clone()].into_iter().chain(outside).collect());
+            places.is_none_or(|places| places.iter().any(|place| files.changes_below(place)))
         }
     }
 }
 
-fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
+/// Files by path.
+pub(crate) trait Names {
+    /// The paths of all files below a folder.
+    fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str>;
+    /// The content of a small file; empty if it cannot be read.
+    fn content(&self, path: &str) -> Vec<u8>;
+}
+
+impl Names for Files {
+    fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
+        Files::below(self, folder)
+    }
+
+    fn content(&self, path: &str) -> Vec<u8> {
+        self.read(path).unwrap_or_default()
+    }
+}
+
+impl Names for Tree {
+    fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
+        let from = self.files.range(start_of(folder)..);
+        below(from.map(|(path, _)| path.as_str()), folder)
+    }
+
+    fn content(&self, path: &str) -> Vec<u8> {
+        let mut content = Vec::new();
+        if let Some(id) = self.files.get(path) {
+            _ = self.pack.read_blob(*id, MAX_KUSTOMIZATION, &mut content);
+        }
+        content
+    }
+}
+
+/// The folders and files that builds of these folders read, as far as kustomizations in them say; None if they cannot be read, or
+/// there are too many.
+pub(crate) fn places(files: &impl Names, mut waiting: Vec<String>) -> Option<BTreeSet<String>> {
     let mut seen = BTreeSet::new();
     while let Some(place) = waiting.pop() {
-        if files.changes_below(&place) {
-            return true;
-        }
         if seen.len() >= MAX_PLACES {
-            return true;
+            return None;
         }
         if !seen.insert(place.clone()) {
             continue;
@@ -57,11 +94,7 @@ fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
             if !KUSTOMIZATION_FILES.contains(&name) {
                 continue;
             }
-            let content = files.read(path).unwrap_or_default();
-            let Some(upward) = upward(&content, path) else {
-                return true;
-            };
-            for found in upward {
+            for found in upward(&files.content(path), path)? {
                 let outside = clamp(&join(folder, &found));
                 let is_within = outside == place || outside.starts_with(&format!("{place}/"));
                 if !is_within && !seen.contains(&outside) {
@@ -70,7 +103,7 @@ fn is_reached(files: &Files, mut waiting: Vec<String>) -> bool {
             }
         }
     }
-    false
+    Some(seen)
 }
 
 /// The texts of a kustomization that lead upward; None if it cannot be read.

@@ -1,6 +1,6 @@
 //! The files of a commit, by the names of their contents: nothing is read before it is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git_client::ObjectId;
 use git_client::pack::{self, Node, Pack};
@@ -23,6 +23,8 @@ pub enum Error {
 pub struct Tree {
     pub(crate) pack: Pack,
     pub(crate) files: BTreeMap<String, ObjectId>,
+    /// Those of them that may be executed.
+    pub(crate) programs: BTreeSet<String>,
 }
 
 impl Tree {
@@ -31,16 +33,23 @@ impl Tree {
     /// # Errors
     /// When its folders cannot be read, or it has too many files.
     pub fn read(pack: Pack) -> Result<Self, Error> {
-        let mut files = BTreeMap::new();
+        let (mut files, mut programs) = (BTreeMap::new(), BTreeSet::new());
         pack.walk(|entry| {
-            if matches!(entry.kind, Node::File { .. }) {
+            if let Node::File { executable } = entry.kind {
                 if files.len() == MAX_FILES {
                     return Err(Error::TooMany);
                 }
                 files.insert(entry.path.to_owned(), entry.id);
+                if executable {
+                    programs.insert(entry.path.to_owned());
+                }
             }
             Ok(true)
         })?;
-        Ok(Self { pack, files })
+        Ok(Self {
+            pack,
+            files,
+            programs,
+        })
     }
 }
