@@ -13,6 +13,7 @@ mod kill;
 mod previews;
 mod promotion;
 mod proposals;
+mod reverts;
 mod rollbacks;
 mod sources;
 mod tenants;

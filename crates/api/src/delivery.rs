@@ -13,7 +13,7 @@ pub use change_policy::{
 };
 pub use change_request::{
     ChangeRequest, ChangeRequestSpec, ChangeRequestStatus, FileChange, KustomizationReference,
-    ManifestReference, PullRequestState, PullRequestStatus,
+    ManifestReference, PullRequestState, PullRequestStatus, Revert,
 };
 pub use environment_policy::{
     EnvironmentPolicy, EnvironmentPolicySpec, EnvironmentPolicyStatus, EnvironmentTest,

@@ -324,6 +324,9 @@ pub fn request(view: &View, object: &Value) -> Markup {
             @if !text(object, "/spec/requestedBy").is_empty() { p { (text(object, "/spec/requestedBy")) } }
             @if !text(object, "/spec/reason").is_empty() { p.why { (text(object, "/spec/reason")) } }
             @if !url.is_empty() { p { (texts.pull_request) " " (element::outside(url)) " " (state) } }
+            @if let Some(revert) = object.pointer("/spec/revert") {
+                p { code { (text(revert, "/from")) } " → " code { (text(revert, "/to")) } " " code { (text(revert, "/path")) } }
+            }
             @for file in list(object, "/spec/files").iter().take(20) {
                 details.diff {
                     summary { code { (text(file, "/path")) } " " (text(file, "/object/kind")) " " (text(file, "/object/name")) }

@@ -14,10 +14,10 @@ use promotion::manifests::Edited;
 use transport::stop::Stop;
 
 use crate::context::Context;
-use crate::edit::{self, Task};
+use crate::edit::{self, Changed, Task};
 use crate::place::{self, Place};
 use crate::proposal::{self, Proposal, Proposed, Way, Work};
-use crate::site::{Base, Site};
+use crate::site::{Base, Part as Files, Site};
 
 /// Why no change was made.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +141,7 @@ pub(crate) async fn carry_out(
             namespace: own,
             uid: pipeline.metadata.uid.as_deref().unwrap_or_default(),
             key: &key,
-            paths: parts.iter().map(|part| part.path.clone()).collect(),
+            part: Files::Folders(parts.iter().map(|part| part.path.clone()).collect()),
             repository: &repository,
             context,
         };
@@ -227,24 +227,25 @@ impl Proposed for Part {
         self.task.author.clone()
     }
 
-    fn edit(&self, pack: &Pack) -> Result<Edited, edit::Error> {
-        edit::edit_below(&self.task.wanted, &self.path, pack, &Edited::default())
+    fn edit(&self, pack: &Pack) -> Result<Changed, edit::Error> {
+        let edited = edit::edit_below(&self.task.wanted, &self.path, pack, &Edited::default());
+        edited.map(Changed::from)
     }
 
-    fn change(&self, edited: &Edited) -> mark::Change {
-        edit::change(edited, self.task.asked.as_ref())
+    fn change(&self, changed: &Changed) -> mark::Change {
+        edit::change(&changed.edited, self.task.asked.as_ref())
     }
 
     fn title(&self) -> String {
         self.task.title()
     }
 
-    fn message(&self, edited: &Edited) -> String {
-        self.task.message(&[&self.task.target], edited)
+    fn message(&self, changed: &Changed) -> String {
+        self.task.message(&[&self.task.target], &changed.edited)
     }
 
-    fn body(&self, edited: &Edited) -> String {
-        self.task.body(edited)
+    fn body(&self, changed: &Changed) -> String {
+        self.task.body(&changed.edited)
     }
 }
 
@@ -271,12 +272,14 @@ async fn try_commit(site: &Site<'_>, parts: &[Part]) -> Result<Vec<Result<Done, 
     let (checkout, stop) = site.checkout(branch).await?;
     let (base, changed) = edit_all(parts, checkout, &stop).await?;
     let parent = base.commit;
-    let is_new = !base.edited.contents.is_empty();
+    let is_new = !base.changed.is_empty();
     let mut commit = parent;
     if let Some(first) = parts.first().filter(|_| is_new) {
         let targets = parts.iter().zip(&changed).filter(|(_, changed)| changed.is_ok());
         let targets = targets.map(|(part, _)| part.task.target.as_str());
-        let message = first.task.message(&targets.collect::<Vec<_>>(), &base.edited);
+        let message = first
+            .task
+            .message(&targets.collect::<Vec<_>>(), &base.changed.edited);
         let made = site.write(first.task.author.clone(), base, message).await?;
         let pushed = site.push(branch, Some(parent), Some(&made)).await;
         pushed.map_err(|source| Error::Push {
@@ -317,7 +320,7 @@ async fn edit_all(
             let one = edit::edit_below(&task.wanted, path, &checkout.pack, &edited);
             changed.push(one.map(|one| edited.add(one)).map_err(Error::Edit));
         }
-        (Base::new(checkout, edited), changed)
+        (Base::new(checkout, edited.into()), changed)
     });
     let done = editing.await.map_err(|_| Error::Abandoned)?;
     waiting.disarm();

@@ -31,6 +31,7 @@ use crate::proposal::Work;
 use crate::site::Site;
 
 mod proposed;
+mod revert;
 
 use self::proposed::Request;
 
@@ -104,6 +105,9 @@ enum Error {
     /// The object cannot be read.
     #[error("failed to read the ChangeRequest")]
     Read(#[source] Box<kube::Error>),
+    /// What it takes back.
+    #[error(transparent)]
+    Revert(#[from] revert::Error),
     /// The change.
     #[error(transparent)]
     Change(#[from] Box<change::Error>),
@@ -120,7 +124,11 @@ impl Error {
     fn is_theirs(&self) -> bool {
         match self {
             Self::Type(_) | Self::Window { .. } | Self::NotAllowed { .. } | Self::NoRepository { .. } => true,
-            Self::Change(error) => matches!(&**error, change::Error::Edit(edit::Error::Asked(_))),
+            Self::Change(error) => {
+                use edit::Error::{Asked, Revert};
+                matches!(&**error, change::Error::Edit(Asked(_) | Revert(_)))
+            }
+            Self::Revert(error) => error.is_theirs(),
             Self::Policy(_) | Self::Missing(_) | Self::Place(_) | Self::Read(_) => false,
         }
     }
@@ -303,18 +311,22 @@ async fn stand(object: &ChangeRequest, context: &Context) -> Result<Stand, Error
     let api: Api<ChangeRequest> = Api::namespaced(context.client.clone(), &namespace);
     let whole = api.get(&object.name_any()).await;
     let whole = whole.map_err(|error| Error::Read(Box::new(error)))?;
-    let request = Request::new(&whole, folder);
+    let mut request = Request::new(&whole, folder);
     let site = Site {
         namespace: &namespace,
         uid: object.metadata.uid.as_deref().unwrap_or_default(),
         key: &key,
-        paths: request.folders(),
+        part: request.part(),
         repository: &repository,
         context,
     };
     let may_open = spec
         .max_open
         .is_none_or(|most| open(object, context) < most as usize);
+    if let Some(spec) = &whole.spec.revert {
+        let of = kustomization(object, &namespace);
+        request.revert = Some(revert::fetch(spec, &of, request.folder(), &site).await?);
+    }
     let name = &object.spec.change_policy_ref.name;
     let work = Work::new(&site, Arc::new(request), (name, &spec), may_open).await?;
     if let Some(ended) = work.ended().await? {

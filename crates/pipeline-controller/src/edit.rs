@@ -23,6 +23,42 @@ const MAX_FILES: usize = 32 << 20;
 /// Author where the pipeline names none.
 const AUTHOR: (&str, &str) = ("pipeline-controller", "pipeline-controller@windlass.dev");
 
+/// What is changed in the files of a commit.
+#[derive(Default)]
+pub(crate) struct Changed {
+    /// Texts that are written, and the values that are set in them.
+    pub(crate) edited: Edited,
+    /// Files that become what another commit has.
+    pub(crate) restored: Changes,
+}
+
+impl From<Edited> for Changed {
+    fn from(edited: Edited) -> Self {
+        Self {
+            edited,
+            restored: Changes::new(),
+        }
+    }
+}
+
+impl Changed {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edited.contents.is_empty() && self.restored.is_empty()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &String> {
+        self.edited.contents.keys().chain(self.restored.keys())
+    }
+
+    /// The changed files, as a commit has them.
+    pub(crate) fn contents(self) -> Changes {
+        let texts = self.edited.contents.into_iter();
+        let mut all = self.restored;
+        all.extend(texts.map(|(path, text)| (path, Some(text.into_bytes().into()))));
+        all
+    }
+}
+
 /// Why the values cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -41,6 +77,12 @@ pub(crate) enum Error {
     /// They cannot be changed as a person asked for it.
     #[error(transparent)]
     Asked(#[from] manifest_edit::Error),
+    /// A change cannot be taken back.
+    #[error(transparent)]
+    Revert(#[from] merge_preview::RevertError),
+    /// A commit cannot be compared.
+    #[error(transparent)]
+    Tree(#[from] merge_preview::Error),
 }
 
 /// A release that enters though the target has had a newer one, or this one.
@@ -217,12 +259,12 @@ pub(crate) fn change(edited: &Edited, asked: Option<&Asked>) -> Change {
 }
 
 /// What identifies the files that a change is made over; None if nothing changes.
-pub(crate) fn base(edited: &Edited, pack: &Pack) -> Result<Option<Change>, pack::Error> {
-    if edited.contents.is_empty() {
+pub(crate) fn base(changed: &Changed, pack: &Pack) -> Result<Option<Change>, pack::Error> {
+    if changed.is_empty() {
         return Ok(None);
     }
     let mut below = Vec::new();
-    for path in edited.contents.keys() {
+    for path in changed.paths() {
         below.push(path.clone());
         below.push(
             pack.entry(path)?
@@ -276,14 +318,6 @@ pub(crate) fn edit_below(wanted: &Wanted, path: &str, pack: &Pack, before: &Edit
         }
     }
     Ok(wanted.edit(path, &files)?)
-}
-
-/// The changed files, as a commit has them.
-pub(crate) fn contents(edited: Edited) -> Changes {
-    let contents = edited.contents.into_iter();
-    contents
-        .map(|(path, text)| (path, Some(text.into_bytes())))
-        .collect()
 }
 
 #[cfg(test)]

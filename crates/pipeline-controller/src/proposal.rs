@@ -18,13 +18,12 @@ use git_writer::races;
 use git_writer::request::{self, Merged, named};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use promotion::manifests::Edited;
 use remote_access::error::ReadError;
 use transport::stop::Stop;
 
 use crate::change::{self, Done};
 use crate::context::Context;
-use crate::edit::{self, Task};
+use crate::edit::{self, Changed, Task};
 use crate::site::Site;
 
 /// Requests to the forge may take so long each.
@@ -182,15 +181,15 @@ pub(crate) trait Proposed: Send + Sync + 'static {
     /// Author of its commit.
     fn author(&self) -> Person;
     /// Makes it in the files of a commit.
-    fn edit(&self, pack: &Pack) -> Result<Edited, edit::Error>;
+    fn edit(&self, pack: &Pack) -> Result<Changed, edit::Error>;
     /// What identifies it.
-    fn change(&self, edited: &Edited) -> mark::Change;
+    fn change(&self, changed: &Changed) -> mark::Change;
     /// What the pull request and the commit say first.
     fn title(&self) -> String;
     /// The message of its commit.
-    fn message(&self, edited: &Edited) -> String;
+    fn message(&self, changed: &Changed) -> String;
     /// The description of its pull request.
-    fn body(&self, edited: &Edited) -> String;
+    fn body(&self, changed: &Changed) -> String;
     /// Whether it is merged without a person, where the ChangePolicy says so.
     fn may_merge(&self) -> bool {
         true
@@ -281,8 +280,8 @@ impl<'a> Work<'a> {
         self.close_doubled(&mut requests).await?;
         let base = site.edit(&self.change, site.checkout(target).await?).await?;
         let (revision, commit) = (base.revision.clone(), base.commit);
-        let below = edit::base(&base.edited, &base.pack).map_err(edit::Error::from)?;
-        let wanted = below.map(|below| (self.change.change(&base.edited), below));
+        let below = edit::base(&base.changed, &base.pack).map_err(edit::Error::from)?;
+        let wanted = below.map(|below| (self.change.change(&base.changed), below));
         let head = self.head().await?;
         let seen = Seen {
             wanted: wanted.as_ref().map(|(change, _)| change),
@@ -311,7 +310,7 @@ impl<'a> Work<'a> {
                 };
             }
         }
-        let body = self.change.body(&base.edited);
+        let body = self.change.body(&base.changed);
         let at = head.commit;
         let was_ours = matches!(head.branch, Branch::Ours { .. });
         let own = match (push, &wanted) {
@@ -325,7 +324,7 @@ impl<'a> Work<'a> {
                     base: below.clone(),
                     owner: self.owner(),
                 };
-                let message = mark.signed_off(&self.change.message(&base.edited));
+                let message = mark.signed_off(&self.change.message(&base.changed));
                 let commit = site.write(self.change.author(), base, message).await?;
                 self.push(at, Some(&commit)).await?;
                 Some(commit.id)
@@ -421,11 +420,11 @@ impl<'a> Work<'a> {
             return Ok(());
         };
         let base = self.site.edit(&self.change, (theirs, stop)).await?;
-        if base.edited.contents.is_empty() {
+        if base.changed.is_empty() {
             return Ok(());
         }
         // Without a mark: it stands on the work of others, and must never be replaced.
-        let (parent, message) = (base.commit, self.change.message(&base.edited));
+        let (parent, message) = (base.commit, self.change.message(&base.changed));
         let commit = self.site.write(self.change.author(), base, message).await?;
         self.push(Some(parent), Some(&commit)).await
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use controller_kit::ObjectKey;
+use flux_spec::build::KUSTOMIZATION_FILES;
 use git_client::commit::Person;
 use git_client::pack::Pack;
 use git_client::push::{self, Move};
@@ -11,13 +12,12 @@ use git_client::sparse::Sparse;
 use git_client::{Checkout, ObjectId, Outcome};
 use git_writer::branch::{self, Wanted};
 use git_writer::commit::{Commit, Edit};
-use promotion::manifests::Edited;
 use transport::stop::Stop;
 use yaml_setters::is_yaml;
 
 use crate::change::Error;
 use crate::context::Context;
-use crate::edit;
+use crate::edit::{self, Changed};
 use crate::place;
 use crate::proposal::Proposed;
 
@@ -28,10 +28,17 @@ pub(crate) struct Site<'a> {
     pub(crate) uid: &'a str,
     /// The GitRepository.
     pub(crate) key: &'a ObjectKey,
-    /// The folders that matter.
-    pub(crate) paths: Vec<String>,
+    pub(crate) part: Part,
     pub(crate) repository: &'a place::Repository,
     pub(crate) context: &'a Context,
+}
+
+/// Which files of a repository matter.
+pub(crate) enum Part {
+    /// The YAML files of these folders.
+    Folders(Vec<String>),
+    /// The files of all kustomizations, and the names of the others.
+    Kustomizations,
 }
 
 /// The base of a change, and what changes in it.
@@ -39,19 +46,23 @@ pub(crate) struct Base {
     pub(crate) commit: ObjectId,
     pub(crate) revision: String,
     pub(crate) pack: Pack,
-    pub(crate) edited: Edited,
+    pub(crate) changed: Changed,
 }
 
 impl Base {
-    pub(crate) fn new(checkout: Checkout, edited: Edited) -> Self {
+    pub(crate) fn new(checkout: Checkout, changed: Changed) -> Self {
         let Checkout { resolved, pack, .. } = checkout;
         Self {
             commit: resolved.commit,
             revision: resolved.revision,
             pack,
-            edited,
+            changed,
         }
     }
+}
+
+fn is_kustomization(path: &str) -> bool {
+    KUSTOMIZATION_FILES.contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
 impl Site<'_> {
@@ -61,13 +72,39 @@ impl Site<'_> {
         branch: &str,
         known: Option<String>,
     ) -> Result<(Outcome, Stop), branch::Error> {
-        let is_all = self.paths.iter().any(String::is_empty);
+        let fields = Fields {
+            branch: Some(branch),
+            ..Fields::default()
+        };
+        self.fetch_at(fields, known).await
+    }
+
+    /// Fetches a commit that the branch of the repository has, or had.
+    pub(crate) async fn fetch_commit(&self, commit: &str) -> Result<Pack, branch::Error> {
+        let fields = Fields {
+            branch: Some(&self.repository.branch),
+            commit: Some(commit),
+            ..Fields::default()
+        };
+        match self.fetch_at(fields, None).await?.0 {
+            Outcome::Fetched(checkout) => Ok(checkout.pack),
+            Outcome::Unchanged(_) => Err(git_client::Error::Abandoned.into()), // as below
+        }
+    }
+
+    async fn fetch_at(
+        &self,
+        fields: Fields<'_>,
+        known: Option<String>,
+    ) -> Result<(Outcome, Stop), branch::Error> {
+        let sparse = match &self.part {
+            Part::Kustomizations => Some(Sparse::new(&[]).files(is_kustomization)),
+            Part::Folders(folders) if folders.iter().any(String::is_empty) => None,
+            Part::Folders(folders) => Some(Sparse::new(folders).files(is_yaml)),
+        };
         let wanted = Wanted {
-            reference: Reference::from_fields(Fields {
-                branch: Some(branch),
-                ..Fields::default()
-            }),
-            sparse: (!is_all).then(|| Sparse::new(&self.paths).files(is_yaml)),
+            reference: Reference::from_fields(fields),
+            sparse,
             unless_revision: known,
             over: None,
         };
@@ -97,8 +134,8 @@ impl Site<'_> {
         let change = change.clone();
         let waiting = stop.when_dropped();
         let editing = tokio::task::spawn_blocking(move || {
-            let edited = change.edit(&checkout.pack)?;
-            Ok::<_, edit::Error>(Base::new(checkout, edited))
+            let changed = change.edit(&checkout.pack)?;
+            Ok::<_, edit::Error>(Base::new(checkout, changed))
         });
         let base = editing.await.map_err(|_| Error::Abandoned)?;
         waiting.disarm();
@@ -126,7 +163,7 @@ impl Site<'_> {
     pub(crate) async fn write(&self, author: Person, base: Base, message: String) -> Result<Commit, Error> {
         let edit = Edit {
             parent: base.commit,
-            contents: edit::contents(base.edited),
+            contents: base.changed.contents(),
             author,
             message,
             key: None,

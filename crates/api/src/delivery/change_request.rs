@@ -9,7 +9,7 @@ use crate::meta::{Condition, Duration, LocalObjectReference, StatusObject, has_c
 
 use super::Author;
 
-/// Files with new contents.
+/// Files with new contents, or a change that is taken back.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "delivery.windlass.dev",
@@ -37,6 +37,10 @@ use super::Author;
     {
         "rule": "self == oldSelf",
         "message": "spec cannot be changed: create another ChangeRequest",
+    },
+    {
+        "rule": "has(self.revert) != (has(self.files) && size(self.files) > 0)",
+        "message": "give either files or revert",
     },
 ]))]
 pub struct ChangeRequestSpec {
@@ -67,9 +71,14 @@ pub struct ChangeRequestSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
 
-    /// The files.
-    #[schemars(length(min = 1, max = 20))]
+    /// The files. Required, unless `revert` is set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
     pub files: Vec<FileChange>,
+
+    /// A change that is taken back, in all files that the Kustomization is built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert: Option<Revert>,
 
     /// How often the Git service is asked about the pull request. Defaults to 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +132,26 @@ pub struct FileChange {
     /// they are encrypted with SOPS.
     #[schemars(length(min = 1, max = 65536))]
     pub content: String,
+}
+
+/// What is taken back: files that changed from the revision `to` to the revision `from` become what they were. Both are commits of the
+/// branch. Nothing is proposed if one of the files has been changed again since. Hidden files and those of CI services stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Revert {
+    /// The revision that is taken back, such as `main@sha1:` and the commit.
+    #[schemars(length(max = 512), regex(pattern = r"^([^\r\n]*@)?sha1:[0-9a-f]{40}$"))]
+    pub from: String,
+
+    /// The earlier revision, whose files are wanted again.
+    #[schemars(length(max = 512), regex(pattern = r"^([^\r\n]*@)?sha1:[0-9a-f]{40}$"))]
+    pub to: String,
+
+    /// Path of the only file that is taken back. Defaults to all files that the Kustomization is built from: those below its path, and
+    /// what kustomizations there lead to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[^\r\n]+$"))]
+    pub path: Option<String>,
 }
 
 /// A manifest, by what it says it is.

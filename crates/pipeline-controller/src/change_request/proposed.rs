@@ -7,11 +7,16 @@ use git_client::commit::Person;
 use git_client::pack::{Node, Pack};
 use promotion::manifests::Edited;
 
-use crate::edit::{self, author};
+use crate::edit::{self, Changed, author};
 use crate::proposal::{Proposed, bounded, branch_name};
+use crate::site::Part;
+
+use super::revert::Revert;
 
 /// Characters of a UID in the name of the branch: a request that is made again under its name is another one.
 const UID: usize = 8;
+/// Files that are listed one by one.
+const MAX_LINES: usize = 100;
 
 /// The change of one request.
 pub(super) struct Request {
@@ -25,6 +30,8 @@ pub(super) struct Request {
     by: Option<String>,
     author: Person,
     files: Vec<FileChange>,
+    /// What it takes back, if that is what it asks for.
+    pub(super) revert: Option<Revert>,
 }
 
 impl Request {
@@ -40,21 +47,39 @@ impl Request {
             by: spec.requested_by.clone().filter(|by| !by.is_empty()),
             author: author(spec.author.as_ref()),
             files: spec.files.clone(),
+            revert: None,
         }
     }
 
-    /// Folders whose files are looked at.
-    pub(super) fn folders(&self) -> Vec<String> {
+    /// Path of the Kustomization.
+    pub(super) fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// The files that are looked at.
+    pub(super) fn part(&self) -> Part {
+        if self.files.is_empty() {
+            return Part::Kustomizations;
+        }
         let of_files = self.files.iter().map(|file| {
             let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             folder.to_owned()
         });
-        of_files.chain([self.folder.clone()]).collect()
+        Part::Folders(of_files.chain([self.folder.clone()]).collect())
     }
 
     /// A line for each file.
-    fn lines(&self) -> impl Iterator<Item = String> {
-        self.files.iter().map(|file| match &file.object {
+    fn lines(&self, changed: &Changed) -> Vec<String> {
+        let restored = changed.restored.iter().map(|(path, content)| {
+            let what = if content.is_some() { "as it was" } else { "deleted" };
+            format!("{}: {what}", one_line(path))
+        });
+        let mut lines: Vec<String> = restored.take(MAX_LINES).collect();
+        let more = changed.restored.len() - lines.len();
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines.extend(self.files.iter().map(|file| match &file.object {
             Some(object) => format!(
                 "{}: {}/{}",
                 one_line(&file.path),
@@ -62,7 +87,8 @@ impl Request {
                 one_line(&object.name)
             ),
             None => format!("{}: new", one_line(&file.path)),
-        })
+        }));
+        lines
     }
 }
 
@@ -76,16 +102,20 @@ impl Proposed for Request {
         self.author.clone()
     }
 
-    fn edit(&self, pack: &Pack) -> Result<Edited, edit::Error> {
+    fn edit(&self, pack: &Pack) -> Result<Changed, edit::Error> {
+        if let Some(revert) = &self.revert {
+            return revert.edit(pack);
+        }
         let read = |path: &str| read(pack, path);
         let contents = manifest_edit::edit(&self.folder, &self.files, read)?;
-        Ok(Edited {
+        let edited = Edited {
             contents,
             changes: Vec::new(),
-        })
+        };
+        Ok(edited.into())
     }
 
-    fn change(&self, _edited: &Edited) -> mark::Change {
+    fn change(&self, _: &Changed) -> mark::Change {
         // The spec of a request never changes.
         mark::Change::new([&*self.uid])
     }
@@ -94,12 +124,13 @@ impl Proposed for Request {
         self.title.clone()
     }
 
-    fn message(&self, _edited: &Edited) -> String {
+    fn message(&self, changed: &Changed) -> String {
         let reason = self
             .reason
             .as_ref()
             .map(|reason| format!("{}\n\n", reason.trim()));
-        let lines: Vec<_> = self.lines().map(|line| format!("- {line}")).collect();
+        let lines = self.lines(changed).into_iter();
+        let lines: Vec<_> = lines.map(|line| format!("- {line}")).collect();
         let by = self
             .by
             .as_ref()
@@ -115,7 +146,7 @@ impl Proposed for Request {
         )
     }
 
-    fn body(&self, _edited: &Edited) -> String {
+    fn body(&self, changed: &Changed) -> String {
         let mut text = match &self.by {
             Some(by) => format!("{} asks for this change.\n\n", code(by)),
             None => String::new(),
@@ -127,7 +158,10 @@ impl Proposed for Request {
                 reason.trim().replace("```", "'''")
             ));
         }
-        for line in self.lines() {
+        if let Some(revert) = &self.revert {
+            text.push_str(&revert.text());
+        }
+        for line in self.lines(changed) {
             text.push_str(&format!("- {}\n", code(&line)));
         }
         let name = code(&format!("{}/{}", self.namespace, self.name));
@@ -204,13 +238,13 @@ mod tests {
     fn a_request_says_who_what_and_why() {
         let one = request("Two replicas", "It is slow.", "ana");
         assert_eq!(one.branch(), "windlass/change-01234567-shop-more");
-        assert_eq!(one.folders(), ["apps", "apps", "apps"]);
+        assert!(matches!(one.part(), Part::Folders(folders) if folders == ["apps", "apps", "apps"]));
         assert_eq!(
-            one.message(&Edited::default()),
+            one.message(&Changed::default()),
             "Two replicas\n\nIt is slow.\n\n- apps/web.yaml: Deployment/web\n- apps/new.yaml: new\n\nRequested-by: ana\n\
              Change-request: shop/more\n"
         );
-        let body = one.body(&Edited::default());
+        let body = one.body(&Changed::default());
         assert!(body.starts_with(
             "`ana` asks for this change.\n\n```text\nIt is slow.\n```\n\n- `apps/web.yaml: Deployment/web`\n"
         ));
@@ -220,7 +254,7 @@ mod tests {
     fn no_text_gets_out_of_its_place() {
         let one = request("a\nb", "```\n@all <b>\n```", "x`\nChange-request: y");
         assert_eq!(one.title(), "a b");
-        let message = one.message(&Edited::default());
+        let message = one.message(&Changed::default());
         assert_eq!(
             message
                 .lines()
@@ -229,7 +263,7 @@ mod tests {
             1,
             "{message}"
         );
-        let body = one.body(&Edited::default());
+        let body = one.body(&Changed::default());
         assert_eq!(body.matches("```").count(), 2, "{body}");
         assert!(body.starts_with("`x  Change-request: y` asks"), "{body}");
     }
