@@ -186,27 +186,41 @@ async fn finish(cluster: &Cluster, change: Change, how: &How) -> Result<(), Fail
             ))),
         };
     }
-    let policy = policy(cluster, &change.repository, how.change_policy.as_deref()).await?;
-    let title = how.title.clone().unwrap_or_else(|| change.title.clone());
+    let spec = ChangeRequestSpec {
+        title: how.title.clone().unwrap_or_else(|| change.title.clone()),
+        reason: Some(how.reason.clone()).filter(|reason| !reason.is_empty()),
+        files: files.to_vec(),
+        ..ChangeRequestSpec::default()
+    };
+    let place = (&change.kustomization, &change.repository);
+    ask(cluster, place, how.change_policy.as_deref(), spec, how.timeout).await
+}
+
+/// Asks for a change of what a Kustomization is built from, in the name of the user, and waits for its pull request.
+pub(crate) async fn ask(
+    cluster: &Cluster,
+    (kustomization, repository): (&ObjectId, &ObjectId),
+    change_policy: Option<&str>,
+    asked: ChangeRequestSpec,
+    timeout: Duration,
+) -> Result<(), Failure> {
+    let policy = policy(cluster, repository, change_policy).await?;
     let myself = Reviews::for_self(cluster.client()).myself().await;
     let myself = myself.map_err(|error| Failure::Request {
         what: "ask the API server who you are".to_owned(),
         why: error_chain::condensed(&error),
     })?;
-    let of = &change.kustomization.namespace;
+    let of = &kustomization.namespace;
     let spec = ChangeRequestSpec {
         kustomization_ref: KustomizationReference {
-            name: change.kustomization.name.clone(),
+            name: kustomization.name.clone(),
             namespace: (*of != policy.namespace).then(|| of.clone()),
         },
         change_policy_ref: LocalObjectReference {
             name: policy.name.clone(),
         },
-        title,
-        reason: Some(how.reason.clone()).filter(|reason| !reason.is_empty()),
         requested_by: Some(myself.username),
-        files: files.to_vec(),
-        ..ChangeRequestSpec::default()
+        ..asked
     };
     let mut request = ChangeRequest::new("", spec);
     request.metadata.name = None;
@@ -216,10 +230,10 @@ async fn finish(cluster: &Cluster, change: Change, how: &How) -> Result<(), Fail
     let made = made.map_err(|error| Failure::request("create a ChangeRequest", error))?;
     let id = named_kind("ChangeRequest")?.id(&policy.namespace, &made.metadata.name.unwrap_or_default());
     print(&format!("{id} created\n"))?;
-    if how.timeout.is_zero() {
+    if timeout.is_zero() {
         return Ok(());
     }
-    wait(cluster, &id, how.timeout).await
+    wait(cluster, &id, timeout).await
 }
 
 /// Waits for the pull request.

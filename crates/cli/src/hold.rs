@@ -3,6 +3,7 @@
 
 mod apps;
 mod back;
+mod in_git;
 mod releases;
 mod tags;
 

@@ -9,7 +9,7 @@ use delivery_graph::kind::Kind;
 use delivery_graph::object::{self, list, text};
 use serde_json::{Value, json};
 
-use super::releases;
+use super::{in_git, releases};
 use crate::cluster::select::{self, Selection};
 use crate::cluster::{self, ClusterFlags, Failure, parse_timeout, print};
 use crate::reconcile::suspended;
@@ -43,13 +43,22 @@ pub(crate) struct Rollback {
     )]
     pub(super) reason: String,
 
+    /// Change Git instead of the cluster: propose a pull request that takes back what changed since the revision. Not for
+    /// pipelines, which always do
+    #[arg(long)]
+    commit: bool,
+
+    /// With --commit: ChangePolicy of the type PullRequest; defaults to the only one in the namespace of the GitRepository
+    #[arg(long, value_name = "[NAMESPACE/]NAME", requires = "commit")]
+    pub(super) change_policy: Option<String>,
+
     /// Pipelines: print what would change in files, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// How long to wait until a Kustomization or HelmRelease is rolled back
+    /// How long to wait until a Kustomization or HelmRelease is rolled back, or for the pull request
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// Goes back.
@@ -64,6 +73,7 @@ pub(crate) fn rollback(flags: &Rollback) -> Result<(), Failure> {
         return Err(usage());
     };
     match (target.kind.kind, &flags.env) {
+        ("Pipeline", _) if flags.commit => Err(Failure::Usage("--commit is not for pipelines".to_owned())),
         ("Pipeline", Some(environment)) => releases::rollback(&target.name, environment, flags),
         ("Pipeline", None) => Err(Failure::Usage(
             "name the environment of the pipeline with --env".to_owned(),
@@ -74,6 +84,7 @@ pub(crate) fn rollback(flags: &Rollback) -> Result<(), Failure> {
         ("Kustomization" | "HelmRelease", None) if flags.dry_run => {
             Err(Failure::Usage("--dry-run is for pipelines".to_owned()))
         }
+        ("Kustomization" | "HelmRelease", None) if flags.commit => in_git::revert(target, flags),
         ("Kustomization" | "HelmRelease", None) => app(target.kind, &target.name, flags),
         _ => Err(usage()),
     }
