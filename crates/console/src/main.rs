@@ -12,7 +12,7 @@ use clap::Parser as _;
 use cluster_access::targets::{Options, Targets};
 use console_server::access::Access;
 use console_server::{Archives, Server, Settings, description};
-use controller_kit::Context as Kit;
+use controller_kit::{Context as Kit, Program};
 use fleet::watch::Reach;
 use jiff::SignedDuration;
 use ledger::store::Ledger;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         return description::print();
     }
     let app = flags.common.app(NAME, &[PICTURE]);
-    controller_kit::run(app, |kit| serve(flags, kit))
+    Program::new(app, |kit| serve(flags, kit)).run()
 }
 
 /// Watches and serves until the process is told to end.

@@ -69,18 +69,31 @@ impl Ready {
     }
 }
 
+/// The controllers of a process. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Parts(Arc<Mutex<Vec<(Metrics, Ready)>>>);
+
+impl Parts {
+    /// Adds a controller.
+    pub fn add(&self, metrics: Metrics, ready: Ready) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((metrics, ready));
+    }
+
+    fn all(&self) -> Vec<(Metrics, Ready)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Opens the endpoints, and serves them in the background until `token` is cancelled.
-pub async fn serve(
-    flags: &EndpointFlags,
-    metrics: Metrics,
-    ready: Ready,
-    token: &CancellationToken,
-) -> Result<(), Error> {
+pub async fn serve(flags: &EndpointFlags, parts: Parts, token: &CancellationToken) -> Result<(), Error> {
     if let Some(address) = flags.metrics_addr.socket() {
-        serve_in_background(bind(address).await?, metrics_routes(metrics), token);
+        serve_in_background(bind(address).await?, metrics_routes(parts.clone()), token);
     }
     if let Some(address) = flags.health_addr.socket() {
-        serve_in_background(bind(address).await?, health_routes(ready), token);
+        serve_in_background(bind(address).await?, health_routes(parts), token);
     }
     Ok(())
 }
@@ -115,31 +128,34 @@ fn serve_in_background(listener: TcpListener, routes: Router, token: &Cancellati
     });
 }
 
-fn metrics_routes(metrics: Metrics) -> Router {
+fn metrics_routes(parts: Parts) -> Router {
     Router::new()
         .route("/metrics", get(answer_metrics))
-        .with_state(metrics)
+        .with_state(parts)
 }
 
-fn health_routes(ready: Ready) -> Router {
+fn health_routes(parts: Parts) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(answer_ready))
-        .with_state(ready)
+        .with_state(parts)
 }
 
-async fn answer_metrics(State(metrics): State<Metrics>) -> axum::response::Response {
-    match metrics.encode() {
+async fn answer_metrics(State(parts): State<Parts>) -> axum::response::Response {
+    let texts: Result<Vec<_>, _> = parts.all().iter().map(|(metrics, _)| metrics.encode()).collect();
+    match texts.map(metrics::joined) {
         Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
 
-async fn answer_ready(State(ready): State<Ready>) -> (StatusCode, String) {
-    if ready.is_ready() {
+async fn answer_ready(State(parts): State<Parts>) -> (StatusCode, String) {
+    let all = parts.all();
+    if all.iter().all(|(_, ready)| ready.is_ready()) {
         (StatusCode::OK, "ok".to_owned())
     } else {
-        (StatusCode::INTERNAL_SERVER_ERROR, ready.report())
+        let reports = all.iter().map(|(_, ready)| ready.report());
+        (StatusCode::INTERNAL_SERVER_ERROR, reports.collect())
     }
 }
 

@@ -4,20 +4,23 @@
 //! allocator, logs, endpoints, the client, leadership, the controller's work, the last events, release of the
 //! Lease. Nothing here must run for the next start to be right: a process may be killed at any moment.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{LocalBoxFuture, try_join_all};
 use kube::Client;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Ready};
+use crate::admin::{self, Parts, Ready};
 use crate::elections::Elections;
 use crate::events::{Recorder, Webhook};
-use crate::flags::WatchFlags;
+use crate::flags::{EndpointFlags, LogFlags, WatchFlags};
 use crate::leader::{self, Candidacy, Leadership};
 use crate::metrics::Metrics;
 use crate::standby::Listeners;
@@ -81,39 +84,102 @@ pub struct Standby {
 #[error("failed to keep the leader lease")]
 pub struct LeadershipLost;
 
-/// Runs a controller until it is told to stop. The work ends by itself when `Context::token` is cancelled.
-///
-/// Errors are logged here with all their causes, and nowhere else.
-pub fn run<W, F>(app: App, work: W) -> ExitCode
-where
-    W: FnOnce(Context) -> F,
-    F: Future<Output = anyhow::Result<()>>,
-{
-    run_serving(app, &[], work)
+/// A controller with what it was told on its command line, not started yet.
+pub struct Program {
+    log: LogFlags,
+    endpoints: EndpointFlags,
+    open: Box<dyn FnOnce(Host) -> Work<Work<()>>>,
 }
 
-/// As [`run`], for work that serves at these addresses: as long as another process leads, requests there are passed on to it.
-pub fn run_serving<W, F>(app: App, addresses: &[SocketAddr], work: W) -> ExitCode
-where
-    W: FnOnce(Context) -> F,
-    F: Future<Output = anyhow::Result<()>>,
-{
-    let idle = |_| std::future::ready(Ok(()));
-    start(app, (addresses, Answers::Forwarded), idle, |context, ()| {
-        work(context)
-    })
+/// Something that is done on the thread of the process, or fails.
+type Work<T> = LocalBoxFuture<'static, anyhow::Result<T>>;
+
+/// Reads the command line of a controller, of which the first word is its name.
+pub type Parse = fn(Vec<OsString>) -> Result<Program, clap::Error>;
+
+/// What a process has for each of its controllers.
+#[derive(Clone)]
+struct Host {
+    vital: Handle,
+    parts: Parts,
+    shutdown: CancellationToken,
 }
 
-/// As [`run`], for replicas that do something before they lead, such as serving at these addresses by themselves. What they have of it
-/// goes on with the work.
-pub fn run_replica<P, S, B, W, F>(app: App, addresses: &[SocketAddr], before: S, work: W) -> ExitCode
-where
-    S: FnOnce(Standby) -> B,
-    B: Future<Output = anyhow::Result<P>>,
-    W: FnOnce(Context, P) -> F,
-    F: Future<Output = anyhow::Result<()>>,
-{
-    start(app, (addresses, Answers::Own), before, work)
+impl Program {
+    /// A controller that works until it is told to stop. The work ends by itself when `Context::token` is cancelled.
+    pub fn new<W, F>(app: App, work: W) -> Self
+    where
+        W: FnOnce(Context) -> F + 'static,
+        F: Future<Output = anyhow::Result<()>> + 'static,
+    {
+        Self::serving(app, Vec::new(), work)
+    }
+
+    /// One that serves at these addresses: as long as another process leads, requests there are passed on to it.
+    pub fn serving<W, F>(app: App, addresses: Vec<SocketAddr>, work: W) -> Self
+    where
+        W: FnOnce(Context) -> F + 'static,
+        F: Future<Output = anyhow::Result<()>> + 'static,
+    {
+        let idle = |_| std::future::ready(Ok(()));
+        let work = |context, ()| work(context);
+        Self::answering(app, (addresses, Answers::Forwarded), idle, work)
+    }
+
+    /// One whose replicas do something before they lead, such as serving at these addresses by themselves. What they have of it goes on
+    /// with the work.
+    pub fn replica<P, S, B, W, F>(app: App, addresses: Vec<SocketAddr>, before: S, work: W) -> Self
+    where
+        P: 'static,
+        S: FnOnce(Standby) -> B + 'static,
+        B: Future<Output = anyhow::Result<P>> + 'static,
+        W: FnOnce(Context, P) -> F + 'static,
+        F: Future<Output = anyhow::Result<()>> + 'static,
+    {
+        Self::answering(app, (addresses, Answers::Own), before, work)
+    }
+
+    fn answering<P, S, B, W, F>(app: App, served: (Vec<SocketAddr>, Answers), before: S, work: W) -> Self
+    where
+        P: 'static,
+        S: FnOnce(Standby) -> B + 'static,
+        B: Future<Output = anyhow::Result<P>> + 'static,
+        W: FnOnce(Context, P) -> F + 'static,
+        F: Future<Output = anyhow::Result<()>> + 'static,
+    {
+        Self {
+            log: app.log.clone(),
+            endpoints: app.endpoints.clone(),
+            open: Box::new(|host| open(app, served, host, before, work).boxed_local()),
+        }
+    }
+
+    /// Runs until it is told to stop.
+    ///
+    /// Errors are logged here with all their causes, and nowhere else.
+    pub fn run(self) -> ExitCode {
+        let (log, endpoints) = (self.log.clone(), self.endpoints.clone());
+        run_together(vec![self], &log, &endpoints)
+    }
+}
+
+/// The `main` of a controller.
+pub fn main(parse: Parse) -> ExitCode {
+    match parse(std::env::args_os().collect()) {
+        Ok(program) => program.run(),
+        Err(error) => error.exit(),
+    }
+}
+
+/// Runs controllers in one process, until it is told to stop or one of them fails. Their endpoints are one.
+pub fn run_together(programs: Vec<Program>, log: &LogFlags, endpoints: &EndpointFlags) -> ExitCode {
+    process::init();
+    telemetry::init(log);
+    let result = start(programs, endpoints);
+    if let Err(error) = &result {
+        tracing::error!(error = format!("{error:#}"), "the controller failed");
+    }
+    process::exit_code(&result)
 }
 
 /// Who answers at the addresses of a process that does not lead.
@@ -125,83 +191,134 @@ enum Answers {
     Own,
 }
 
-fn start<P, S, B, W, F>(app: App, served: (&[SocketAddr], Answers), before: S, work: W) -> ExitCode
-where
-    S: FnOnce(Standby) -> B,
-    B: Future<Output = anyhow::Result<P>>,
-    W: FnOnce(Context, P) -> F,
-    F: Future<Output = anyhow::Result<()>>,
-{
-    process::init();
-    telemetry::init(&app.log);
+fn start(programs: Vec<Program>, endpoints: &EndpointFlags) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MOST_WORKER_THREADS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .enable_all()
-        .build();
+        .build()?;
     let vital = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(VITAL_THREADS)
         .thread_name("vital")
         .enable_all()
-        .build();
-    let both = runtime.and_then(|runtime| Ok((runtime, vital?)));
-    let result = both.map_err(anyhow::Error::from).and_then(|(runtime, vital)| {
-        let result = runtime.block_on(live(app, served, vital.handle(), before, work));
-        // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
-        runtime.shutdown_background();
-        vital.shutdown_background();
-        result
-    });
-    if let Err(error) = &result {
-        tracing::error!(error = format!("{error:#}"), "the controller failed");
-    }
-    process::exit_code(&result)
+        .build()?;
+    let result = runtime.block_on(together(programs, endpoints, vital.handle()));
+    // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
+    runtime.shutdown_background();
+    vital.shutdown_background();
+    result
 }
 
-async fn live<P, S, B, W, F>(
+async fn together(programs: Vec<Program>, endpoints: &EndpointFlags, vital: &Handle) -> anyhow::Result<()> {
+    let host = Host {
+        vital: vital.clone(),
+        parts: Parts::default(),
+        shutdown: process::shutdown(),
+    };
+    // Who finds this process ready finds its ports open.
+    let opening = programs.into_iter().map(|program| (program.open)(host.clone()));
+    let lives = try_join_all(opening).await?;
+    // The endpoints outlive the drain, so that it can be watched.
+    let open = CancellationToken::new();
+    let _close_endpoints = open.clone().drop_guard();
+    let serve = {
+        let (flags, parts) = (endpoints.clone(), host.parts.clone());
+        async move { admin::serve(&flags, parts, &open).await }
+    };
+    vital.spawn(serve).await??;
+    try_join_all(lives).await.map(drop)
+}
+
+/// What a controller has before it may lead.
+struct Opened {
     app: App,
-    (addresses, answers): (&[SocketAddr], Answers),
-    vital: &Handle,
+    addresses: Vec<SocketAddr>,
+    webhook: Option<Webhook>,
+    metrics: Metrics,
+    ready: Ready,
+    listeners: Listeners,
+    /// Where the leader is.
+    leader: (watch::Sender<Vec<SocketAddr>>, watch::Receiver<Vec<SocketAddr>>),
+    /// Cancelled when this process leads.
+    waiting: CancellationToken,
+}
+
+/// Opens the ports of a controller. What that gives is its life.
+async fn open<P, S, B, W, F>(
+    app: App,
+    (addresses, answers): (Vec<SocketAddr>, Answers),
+    host: Host,
     before: S,
     work: W,
-) -> anyhow::Result<()>
+) -> anyhow::Result<Work<()>>
 where
-    S: FnOnce(Standby) -> B,
-    B: Future<Output = anyhow::Result<P>>,
-    W: FnOnce(Context, P) -> F,
-    F: Future<Output = anyhow::Result<()>>,
+    P: 'static,
+    S: FnOnce(Standby) -> B + 'static,
+    B: Future<Output = anyhow::Result<P>> + 'static,
+    W: FnOnce(Context, P) -> F + 'static,
+    F: Future<Output = anyhow::Result<()>> + 'static,
 {
-    let token = process::shutdown();
     let webhook = Webhook::from_flag(&app.endpoints.events_addr)?;
     let (metrics, ready) = (Metrics::new(), Ready::default());
     metrics.build(app.name);
     app.not_ready_until
         .iter()
         .for_each(|check| ready.set(check, false));
-    // Who finds this process ready finds its ports open.
+    host.parts.add(metrics.clone(), ready.clone());
     let (leader, leader_at) = watch::channel(Vec::new());
     let (listeners, waiting) = (Listeners::default(), CancellationToken::new());
     let forwarded = match answers {
-        Answers::Forwarded if app.leader.enable_leader_election => addresses,
+        Answers::Forwarded if app.leader.enable_leader_election => &*addresses,
         Answers::Forwarded | Answers::Own => &[],
     };
-    let _standby = standby::serve(forwarded, &listeners, &leader_at, &waiting).await?;
-    // The endpoints outlive the drain, so that it can be watched.
-    let endpoints = CancellationToken::new();
-    let _close_endpoints = endpoints.clone().drop_guard();
-    let serve = {
-        let (flags, metrics, ready) = (app.endpoints.clone(), metrics.clone(), ready.clone());
-        async move { admin::serve(&flags, metrics, ready, &endpoints).await }
+    let standby = standby::serve(forwarded, &listeners, &leader_at, &waiting).await?;
+    let opened = Opened {
+        app,
+        addresses,
+        webhook,
+        metrics,
+        ready,
+        listeners,
+        leader: (leader, leader_at),
+        waiting,
     };
-    vital.spawn(serve).await??;
+    let life = async move {
+        let _standby = standby;
+        live(opened, host, before, work).await
+    };
+    Ok(life.boxed_local())
+}
+
+async fn live<P, S, B, W, F>(opened: Opened, host: Host, before: S, work: W) -> anyhow::Result<()>
+where
+    S: FnOnce(Standby) -> B,
+    B: Future<Output = anyhow::Result<P>>,
+    W: FnOnce(Context, P) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let Host {
+        vital,
+        shutdown: token,
+        ..
+    } = host;
+    let Opened {
+        app,
+        addresses,
+        webhook,
+        metrics,
+        ready,
+        listeners,
+        leader: (leader, leader_at),
+        waiting,
+    } = opened;
     let client = client::connect_counted(&app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
     let candidacy = Candidacy::default();
     let announcement = leader::Announcement {
-        own: standby::reached_at(addresses),
+        own: standby::reached_at(&addresses),
         leader,
         candidacy: candidacy.clone(),
     };

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`run`], [`App`], [`Context`] | the life of a process: ties the rest together, so that a `main` is short |
+//! | [`main`], [`Program`], [`App`], [`Context`] | the life of a process: ties the rest together, so that a `main` is short |
 //! | [`flags`], [`duration`] | the shared flags, under Flux's names |
 //! | [`process`], [`telemetry`], [`admin`], [`metrics`] | crypto, allocator, signals; logs; endpoints; what is measured |
 //! | [`access_from`] | who may refer to a source from another namespace |
@@ -48,7 +48,7 @@ mod standby;
 mod mock_api;
 
 pub use crate::flags::App;
-pub use app::{Context, LeadershipLost, Standby, run, run_replica, run_serving};
+pub use app::{Context, LeadershipLost, Parse, Program, Standby, main, run_together};
 pub use elections::Elections;
 pub use object_key::{ObjectKey, check_name};
 pub use standby::Listeners;

@@ -8,6 +8,7 @@
 
 mod deliveries;
 pub mod gauges;
+mod joined;
 mod labels;
 mod objects;
 mod process;
@@ -32,6 +33,7 @@ use prometheus_client::registry::Registry;
 use labels::{NameLabel, ObjectLabels};
 
 pub use deliveries::Progress;
+pub(crate) use joined::joined;
 pub use reconcile::{QueueMetrics, QueueSnapshot};
 pub use rest::RestMetrics;
 pub use token_cache::TokenCacheCounts;

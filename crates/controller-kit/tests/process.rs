@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use controller_kit::flags::{ClientFlags, EndpointFlags, LeaderElectionFlags, LogFlags, WatchFlags};
-use controller_kit::{App, run};
+use controller_kit::{App, Program};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use testkit::ControlPlane;
@@ -44,14 +44,14 @@ fn as_a_process() {
         endpoints: flags.endpoints,
         not_ready_until: &["store"],
     };
-    let code = run(app, |context| async move {
+    let program = Program::new(app, |context| async move {
         context.client.apiserver_version().await?;
         context.ready.set("store", true);
         context.token.cancelled().await;
         tracing::info!("drained");
         Ok(())
     });
-    assert_eq!(code, ExitCode::SUCCESS);
+    assert_eq!(program.run(), ExitCode::SUCCESS);
 }
 
 async fn get(port: u16, path: &str) -> Option<String> {

@@ -15,6 +15,12 @@ async fn ask(address: SocketAddr, path: &str) -> String {
     answer
 }
 
+fn part(metrics: Metrics, ready: Ready) -> Parts {
+    let parts = Parts::default();
+    parts.add(metrics, ready);
+    parts
+}
+
 async fn served(routes: Router) -> (SocketAddr, CancellationToken) {
     let listener = bind("127.0.0.1:0".parse().expect("an address"))
         .await
@@ -29,7 +35,7 @@ async fn served(routes: Router) -> (SocketAddr, CancellationToken) {
 
 #[tokio::test]
 async fn metrics_have_the_content_type_of_openmetrics() {
-    let (address, _token) = served(metrics_routes(Metrics::new())).await;
+    let (address, _token) = served(metrics_routes(part(Metrics::new(), Ready::default()))).await;
     let answer = ask(address, "/metrics").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(
@@ -45,7 +51,7 @@ async fn metrics_have_the_content_type_of_openmetrics() {
 #[tokio::test]
 async fn readiness_follows_the_checks_and_health_does_not() {
     let ready = Ready::default();
-    let (address, _token) = served(health_routes(ready.clone())).await;
+    let (address, _token) = served(health_routes(part(Metrics::new(), ready.clone()))).await;
     assert!(ask(address, "/readyz").await.starts_with("HTTP/1.1 200"));
     ready.set("store", false);
     ready.set("cache", true);
