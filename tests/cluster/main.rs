@@ -72,6 +72,7 @@ mod sync;
 mod takeover;
 mod tenant_references;
 mod tenants;
+mod together;
 mod vanished;
 mod vault;
 mod why;

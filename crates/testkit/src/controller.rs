@@ -119,6 +119,51 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Starts source-, kustomize-, helm- and notification-controller in one process, which send their events to the last of them, and
+    /// waits until all are ready. The flags of the options are for all.
+    pub async fn start_all(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("windlass-controllers", kubeconfig, options)?;
+        let cluster = ControlPlane::existing(kubeconfig).await?;
+        artifact_access::allow_all(&cluster.client(), &controller.namespace, READER).await?;
+        std::fs::create_dir_all(controller.storage_path()).context("failed to make the storage folder")?;
+        let Ports {
+            storage,
+            grpc,
+            events,
+            receiver,
+            ..
+        } = controller.ports;
+        let sends = format!("--events-addr={}", controller.events_url());
+        let reads = [
+            format!("--artifact-service={}", controller.grpc_url()),
+            format!("--artifact-service-account={READER}"),
+        ];
+        let groups = [
+            vec![
+                "source-controller".to_owned(),
+                format!("--storage-path={}", controller.storage_path().display()),
+                format!("--storage-addr=127.0.0.1:{storage}"),
+                format!("--storage-adv-addr=127.0.0.1:{storage}"),
+                format!("--grpc-addr=127.0.0.1:{grpc}"),
+                sends.clone(),
+            ],
+            [&["kustomize-controller".to_owned(), sends.clone()], &reads[..]].concat(),
+            [&["helm-controller".to_owned(), sends], &reads[..]].concat(),
+            vec![
+                "notification-controller".to_owned(),
+                format!("--events-addr=127.0.0.1:{events}"),
+                format!("--receiverAddr=127.0.0.1:{receiver}"),
+            ],
+        ];
+        controller.flags.insert(0, "all".to_owned());
+        for group in groups {
+            controller.flags.push("--".to_owned());
+            controller.flags.extend(group);
+        }
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     /// Starts image-controller against the cluster of `kubeconfig` and waits until it is ready.
     pub async fn start_image(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("image-controller", kubeconfig, options)?;

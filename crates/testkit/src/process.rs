@@ -146,6 +146,17 @@ impl Process {
         )
     }
 
+    /// Resident set size now, in which pages that several processes share count by its share of them, in bytes.
+    pub fn proportional_bytes(&self) -> Result<u64> {
+        let path = format!("/proc/{}/smaps_rollup", self.pid);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("failed to read {path}"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kibibytes
+            .map(|kibibytes| kibibytes * 1024)
+            .context("its share of memory is not counted here")
+    }
+
     /// Reads the usage so far from /proc.
     pub fn usage(&self) -> Result<Usage> {
         let read = |file: &str| {

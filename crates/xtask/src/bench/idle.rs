@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Seconds to look on at rest before memory is read.
     #[arg(long, default_value_t = 60)]
     pub(super) rest: u64,
+    /// Run all of ours in one process.
+    #[arg(long)]
+    all: bool,
     /// A folder with Flux's controllers, to be measured first.
     #[arg(long, value_name = "FOLDER")]
     pub(super) peer: Option<PathBuf>,
@@ -66,7 +69,7 @@ async fn look_on(contestant: &Contestant, arguments: &Arguments) -> Result<Vec<M
         .push(releases::CHART, &["1.0.0"], &releases::chart()?)
         .await?;
 
-    let running = Running::start(contestant, &control_plane).await?;
+    let running = Running::start(contestant, &control_plane, arguments.all).await?;
     let declared = async {
         declare_alert(&client).await?;
         tokio::try_join!(scenario::sync(&place, &client, pairs), release(&place, releases))?;
@@ -120,28 +123,32 @@ async fn release(place: &Place<'_>, count: usize) -> Result<()> {
 fn report(contestant: &Contestant, arguments: &Arguments, measured: &[Measured]) {
     let (name, apps, rest) = (contestant.name(), arguments.apps, arguments.rest);
     line(&format!(
-        "| {name}, {apps} apps at rest | start to ready | working set | resident | of it data | of it pages of the program | CPU in {rest} s |"
+        "| {name}, {apps} apps at rest | start to ready | working set | resident | of it data | of it pages of the program | its share of both | CPU in {rest} s |"
     ));
-    line("|---|---|---|---|---|---|---|");
+    line("|---|---|---|---|---|---|---|---|");
     for one in measured {
         let start = format!("{} ms", one.start.as_millis());
         row(one.name, &start, std::slice::from_ref(one));
     }
-    row("all four", "", measured);
+    if measured.len() > 1 {
+        row("all four", "", measured);
+    }
     line("");
 }
 
 fn row(name: &str, start: &str, of: &[Measured]) {
     let working_set: Option<u64> = of.iter().map(|one| one.working_set).sum();
     let resident: u64 = of.iter().map(|one| one.usage.resident_bytes).sum();
+    let share: u64 = of.iter().map(|one| one.share).sum();
     let data: u64 = of.iter().map(|one| one.usage.anonymous_bytes).sum();
     let cpu: Duration = of.iter().map(|one| one.cpu).sum();
     line(&format!(
-        "| {name} | {start} | {} | {} | {} | {} | {} ms |",
+        "| {name} | {start} | {} | {} | {} | {} | {} | {} ms |",
         working_set.map_or_else(|| "not counted here".to_owned(), mebibytes),
         mebibytes(resident),
         mebibytes(data),
         mebibytes(resident.saturating_sub(data)),
+        mebibytes(share),
         cpu.as_millis(),
     ));
 }

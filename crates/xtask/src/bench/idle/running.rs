@@ -30,8 +30,13 @@ enum Kind {
 }
 
 impl Running {
-    pub(super) async fn start(contestant: &Contestant, control_plane: &ControlPlane) -> Result<Self> {
+    pub(super) async fn start(
+        contestant: &Contestant,
+        control_plane: &ControlPlane,
+        all: bool,
+    ) -> Result<Self> {
         match contestant {
+            Contestant::Windlass if all => start_together(control_plane).await,
             Contestant::Windlass => start_ours(control_plane).await,
             Contestant::Flux(folder) => {
                 let peer = flux::Peer::new(folder, control_plane.kubeconfig_path())?;
@@ -55,6 +60,7 @@ impl Running {
                 name: program.name,
                 start: program.start_time(),
                 usage,
+                share: program.process()?.proportional_bytes()?,
                 working_set: program.group.as_ref().map(Group::working_set).transpose()?,
                 cpu: usage.cpu_time.saturating_sub(before.cpu_time),
             })
@@ -108,6 +114,24 @@ async fn start_ours(control_plane: &ControlPlane) -> Result<Running> {
     });
     Ok(Running {
         programs: programs.collect(),
+        _directory: None,
+    })
+}
+
+async fn start_together(control_plane: &ControlPlane) -> Result<Running> {
+    let group = Group::new("all");
+    let options = ControllerOptions {
+        wrapper: group.as_ref().map(Group::wrapper).unwrap_or_default(),
+        ..ControllerOptions::default()
+    };
+    let controller = Controller::start_all(control_plane.kubeconfig_path(), options).await?;
+    let program = Program {
+        name: "all in one process",
+        kind: Kind::Windlass(Box::new(controller)),
+        group,
+    };
+    Ok(Running {
+        programs: vec![program],
         _directory: None,
     })
 }
