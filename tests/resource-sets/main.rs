@@ -4,6 +4,7 @@
 
 mod attacks;
 mod environments;
+mod freezes;
 mod policies;
 mod sets;
 mod team;

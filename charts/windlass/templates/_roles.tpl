@@ -161,6 +161,10 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [environmentpolicies, environmentpolicies/status]
   verbs: [get, list, watch, update, patch]
+# When nothing new is delivered.
+- apiGroups: [delivery.windlass.dev]
+  resources: [freezes]
+  verbs: [get, list, watch]
 # Inputs of the type ExternalArtifact.
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [externalartifacts]

@@ -1,4 +1,4 @@
-//! Freezes: to which Kustomizations and HelmReleases they apply, and until when nothing new is delivered to them.
+//! Freezes: to which Kustomizations, HelmReleases and ResourceSets they apply, and until when nothing new is delivered to them.
 //!
 //! What cannot be understood freezes: a mistake in a Freeze must not let through what it was made to stop.
 
@@ -39,7 +39,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// An object of one of the two kinds. Its exceptions count only if `accepts_exceptions`.
+    /// An object of one of the kinds. Its exceptions count only if `accepts_exceptions`.
     pub fn new<K: Delivers>(kind: FreezeKind, object: &'a K, accepts_exceptions: bool) -> Self {
         let meta = object.meta();
         let annotations = meta.annotations.as_ref().filter(|_| accepts_exceptions);

@@ -15,6 +15,7 @@ use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
 use manifest::ObjectId;
 use reconcile_kit::base::is_in;
+use reconcile_kit::freezes::Freezes;
 use remote_access::Reader;
 use remote_access::identity::Identities;
 use resource_set::environment::Request;
@@ -40,6 +41,7 @@ pub(crate) struct Context {
     pub(crate) registries: oci_client::registry::Memory,
     pub(crate) identities: Identities,
     pub(crate) memory: Memory,
+    pub(crate) freezes: Freezes,
     /// Which objects are ours (`--watch-label-selector`).
     pub(crate) shard: Selector,
     /// Whether providers see only their own namespace.
@@ -106,6 +108,8 @@ struct Entry {
     requests: Vec<Request>,
     /// Why that failed, if it did.
     failure: Option<String>,
+    /// What was applied last.
+    applied: Option<String>,
     /// What was applied for pull requests, whenever that was.
     made: HashMap<(String, u64), Arc<Made>>,
 }
@@ -166,6 +170,16 @@ impl Memory {
         let all = self.lock();
         let entry = all.get(set)?;
         entry.failure.clone().filter(|_| entry.requests.contains(request))
+    }
+
+    /// A revision was applied.
+    pub(crate) fn applied(&self, set: &ObjectKey, revision: &str) {
+        self.lock().entry(set.clone()).or_default().applied = Some(revision.to_owned());
+    }
+
+    /// The revision that was applied last, if that was since the start of this process.
+    pub(crate) fn applied_of(&self, set: &ObjectKey) -> Option<String> {
+        self.lock().get(set)?.applied.clone()
     }
 
     /// Environments were applied.

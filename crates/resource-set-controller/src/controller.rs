@@ -2,24 +2,25 @@
 
 use std::sync::Arc;
 
-use api::delivery::EnvironmentPolicy;
+use api::delivery::{EnvironmentPolicy, Freeze, FreezeKind};
 use api::flux_operator::{GROUP, OWNER_PREFIX, RECONCILE, ResourceSet, ResourceSetInputProvider};
 use api::source::ExternalArtifact;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::{Queue, Slot};
 use controller_kit::record::Writer;
 use controller_kit::runtime::{
-    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
+    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
-use futures::stream::{Stream, StreamExt as _};
+use futures::stream::{BoxStream, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::ResourceExt as _;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube_apply::Drift;
+use reconcile_kit::freezes::{self, Freezes};
 use reconcile_kit::{configs, sources};
 use remote_access::identity::Identities;
 use resource_set::references::Reference;
@@ -41,8 +42,23 @@ const POLICIES: usize = 4;
 /// Reconciles until the token is cancelled.
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let watch = &flags.common.watch;
-    let (sets, touched_sets) =
-        watch_into_store_noting::<ResourceSet>(scoped_api(&kit.client, watch), watch, &[RECONCILE]);
+    let (sets, touched_sets) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(&watch.watch_label_selector),
+        |set: &ResourceSet| {
+            Some((
+                ReconcileTrigger::from_object(set),
+                set.annotations().get(RECONCILE).cloned(),
+                freezes::marks(set),
+            ))
+        },
+    );
+    let (freezes, touched_freezes) = Freezes::new(
+        &kit.client,
+        watch,
+        FreezeKind::ResourceSet,
+        (&kit.namespace, flags.freeze_exceptions),
+    );
     // Of all shards: a set may use any of its namespace.
     let (providers, touched_providers) = watch_changes(
         scoped_api(&kit.client, watch),
@@ -125,6 +141,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         registries: oci_client::registry::Memory::default(),
         identities: identities.locked(is_locked),
         memory: Memory::default(),
+        freezes,
         shard: controller_kit::flags::parse_label_selector(&watch.watch_label_selector)?,
         is_locked,
         own_namespace: kit.namespace.clone(),
@@ -154,6 +171,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = follow_providers(touched_providers, &context) => anyhow::bail!("the watch of ResourceSetInputProviders ended"),
         () = follow_policies(touched_policies, &context) => anyhow::bail!("the watch of EnvironmentPolicies ended"),
         () = follow_artifacts(touched_artifacts, &context) => anyhow::bail!("the watch of ExternalArtifacts ended"),
+        () = follow_freezes(touched_freezes, &context) => anyhow::bail!("the watch of Freezes ended"),
         () = follow_drift(drifts, &context) => anyhow::bail!("the watches of applied objects ended"),
         () = configs::follow(config_maps, labels.clone(), touched("ConfigMap")) => anyhow::bail!("the watch of ConfigMaps ended"),
         () = configs::follow(secrets, labels, touched("Secret")) => anyhow::bail!("the watch of Secrets ended"),
@@ -202,6 +220,7 @@ async fn listed(context: &Context) {
         context.providers.cache.store().wait_until_ready(),
         context.artifacts.wait_until_ready(),
         context.environments.writer.cache.store().wait_until_ready(),
+        context.freezes.wait_until_ready(),
     );
 }
 
@@ -259,6 +278,16 @@ async fn follow_artifacts(touched: impl Stream<Item = ObjectRef<ExternalArtifact
             .filter(|provider| !provider.spec.selectors.is_empty());
         readers.for_each(|provider| context.provider_queue.add(ObjectKey::from_object(&**provider)));
     }
+}
+
+/// ResourceSets that a changed Freeze concerns look again. No run that is under way is broken off for it.
+async fn follow_freezes(touched: BoxStream<'static, ObjectRef<Freeze>>, context: &Context) {
+    let changed = |concerned: &dyn Fn(&ResourceSet) -> bool| {
+        let sets = context.sets.cache.store().state();
+        let concerned = sets.iter().filter(|set| concerned(set));
+        concerned.for_each(|set| context.set_queue.add(ObjectKey::from_object(&**set)));
+    };
+    context.freezes.follow(touched, changed).await;
 }
 
 /// ResourceSets whose objects someone else changed or deleted are applied again.

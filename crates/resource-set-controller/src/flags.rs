@@ -28,6 +28,10 @@ pub struct Flags {
     /// are reconciled with the controller's own permissions.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
+    /// Honor the annotation windlass.dev/freeze-exception. Something must guard it, such as the chart's admission policy: otherwise
+    /// owners of ResourceSets exempt them from every Freeze.
+    #[arg(long)]
+    pub freeze_exceptions: bool,
     /// How long a stopping controller waits for reconciles that are running.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse)]
     pub graceful_shutdown_timeout: Duration,

@@ -5,6 +5,7 @@
 mod dependencies;
 mod environments;
 mod finalize;
+mod frozen;
 pub(crate) mod inputs;
 mod references;
 mod run;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use api::flux_operator::{FINALIZER, RECONCILE_EVERY, RECONCILE_TIMEOUT, ResourceSet, ResourceSetStatus};
 use api::meta::{StatusObject as _, reasons};
+use change_window::freeze::InForce;
 use cluster_access::targets::{self, Target};
 use controller_kit::events::Severity;
 use controller_kit::queue::{Outcome, Slot};
@@ -137,6 +139,8 @@ enum Ended {
     Applied(run::Applied),
     /// A newer trigger ended the wait for health.
     Interrupted,
+    /// Nothing was applied since a Freeze is in force. True if something waits for its end.
+    Frozen(InForce, bool),
 }
 
 /// Applies what is to be applied.
@@ -204,7 +208,13 @@ async fn follow(
     let interval = annotated(&*pass.object, RECONCILE_EVERY, INTERVAL).unwrap_or(INTERVAL);
     match result {
         Ok(Ended::Interrupted) => Ok(Outcome::After(Duration::from_millis(1))),
+        Ok(Ended::Frozen(freeze, waits)) => {
+            let again = pace::after(interval, context.jitter_percentage);
+            frozen::record(&mut pass, &freeze, waits, Timestamp::now()).await?;
+            Ok(pace::by(again, freeze.until, Timestamp::now()))
+        }
         Ok(Ended::Applied(applied)) => {
+            context.memory.applied(key, &applied.revision);
             let message = status::applied_message(&pass.next, &applied);
             let is_news = applied.changed
                 || !conditions::is_ready(pass.object.conditions())
@@ -300,6 +310,9 @@ impl Pass<'_> {
         let confidential = references::fill(self, &target, &mut steps).await?;
         let revision = status::revision(&steps);
         self.revision = Some(revision.clone());
+        if let Some(ended) = frozen::check(self, &revision, Timestamp::now()) {
+            return Ok(ended);
+        }
         let run = run::Run {
             target: &target,
             owner: owner(self.key),

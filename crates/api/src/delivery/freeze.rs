@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Window;
 use crate::image::LabelSelector;
 
-/// Annotation of a Kustomization or HelmRelease: the Freezes that do not apply to it, as `namespace/name`, separated by commas.
+/// Annotation of a Kustomization, HelmRelease or ResourceSet: the Freezes that do not apply to it, as `namespace/name`, separated by commas.
 pub const FREEZE_EXCEPTION: &str = "windlass.dev/freeze-exception";
 
 /// Times at which nothing new is delivered: what arrives meanwhile waits.
@@ -21,7 +21,7 @@ pub const FREEZE_EXCEPTION: &str = "windlass.dev/freeze-exception";
     namespaced,
     category = "all",
     category = "windlass",
-    doc = "Times at which nothing new is delivered by Kustomizations and HelmReleases. What arrives meanwhile waits.",
+    doc = "Times at which nothing new is delivered by Kustomizations, HelmReleases and ResourceSets. What arrives meanwhile waits.",
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".spec.reason"}"#,
     printcolumn = r#"{"name":"From","type":"string","jsonPath":".spec.from"}"#,
     printcolumn = r#"{"name":"Until","type":"string","jsonPath":".spec.until"}"#,
@@ -65,17 +65,17 @@ pub struct FreezeSpec {
     #[schemars(length(max = 20))]
     pub open: Vec<Window>,
 
-    /// Kustomizations and HelmReleases to which it applies. Defaults to all in its namespaces.
+    /// Kustomizations, HelmReleases and ResourceSets to which it applies. Defaults to all in its namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub apps: Vec<FreezeApp>,
 
-    /// Labels of the Kustomizations and HelmReleases to which it applies. Their owners can change them: a Freeze that must hold for
+    /// Labels of the Kustomizations, HelmReleases and ResourceSets to which it applies. Their owners can change them: a Freeze that must hold for
     /// tenants names namespaces only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
 
-    /// Namespaces of the Kustomizations and HelmReleases to which it applies, such as `shop` or `prod-*`. Outside the
+    /// Namespaces of the Kustomizations, HelmReleases and ResourceSets to which it applies, such as `shop` or `prod-*`. Outside the
     /// namespace of the controllers, a Freeze applies to its own namespace at most. Defaults to the namespace of the Freeze.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(min = 1, max = 253)))]
@@ -97,11 +97,11 @@ pub struct FreezeSpec {
     pub suspend: bool,
 }
 
-/// Kustomizations or HelmReleases by name.
+/// Kustomizations, HelmReleases or ResourceSets by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FreezeApp {
-    /// Kind. Defaults to both.
+    /// Kind. Defaults to all three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<FreezeKind>,
 
@@ -117,6 +117,8 @@ pub enum FreezeKind {
     Kustomization,
     /// A HelmRelease of helm.toolkit.fluxcd.io.
     HelmRelease,
+    /// A ResourceSet of fluxcd.controlplane.io.
+    ResourceSet,
 }
 
 /// What a Freeze does about drift.

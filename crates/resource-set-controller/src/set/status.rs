@@ -74,8 +74,13 @@ pub(super) fn succeeded(
     let generation = object.metadata.generation.unwrap_or_default();
     let ready = Fact::holds(condition_types::READY, reasons::RECONCILIATION_SUCCEEDED, message);
     conditions::set(&mut next.conditions, ready, generation, now);
-    conditions::remove(&mut next.conditions, condition_types::RECONCILING);
-    conditions::remove(&mut next.conditions, condition_types::STALLED);
+    for ended in [
+        condition_types::RECONCILING,
+        condition_types::STALLED,
+        condition_types::FROZEN,
+    ] {
+        conditions::remove(&mut next.conditions, ended);
+    }
     next.observed_generation = Some(generation);
     next.last_applied_revision = Some(applied.revision.clone());
     let known = next.history.first();
@@ -110,8 +115,13 @@ pub(super) fn failed(
         generation,
         now,
     );
-    conditions::remove(&mut next.conditions, condition_types::RECONCILING);
-    conditions::remove(&mut next.conditions, condition_types::STALLED);
+    for ended in [
+        condition_types::RECONCILING,
+        condition_types::STALLED,
+        condition_types::FROZEN,
+    ] {
+        conditions::remove(&mut next.conditions, ended);
+    }
     if failure.is_final {
         let stalled = Fact::holds(condition_types::STALLED, reason, message);
         conditions::set(&mut next.conditions, stalled, generation, now);
