@@ -3,23 +3,24 @@
 use std::ffi::OsString;
 
 use clap::Parser;
-use controller_kit::flags::{EndpointFlags, LogFlags};
+use controller_kit::flags::CommonFlags;
 
 /// Separates the controllers.
 const SEPARATOR: &str = "--";
 
-/// Runs several controllers in one process. Flags before the first `--` are for all of them; the others follow the name of their
+/// Runs several controllers in one process. Flags before the first `--` are for all of them and for the process; the others follow the name of their
 /// controller: `windlass-controllers all --log-level=debug -- source-controller --storage-path=/data -- helm-controller`. Without any,
 /// source-, kustomize-, helm- and notification-controller run.
 #[derive(Debug, Parser)]
-#[command(name = "windlass-controllers all", version, ignore_errors = true)]
+#[command(
+    name = "windlass-controllers all",
+    bin_name = "windlass-controllers all",
+    version
+)]
 pub(crate) struct All {
-    /// Where the metrics and the health of all are served.
+    /// Flags that all controllers have.
     #[command(flatten)]
-    pub(crate) endpoints: EndpointFlags,
-    /// Logging of all.
-    #[command(flatten)]
-    pub(crate) log: LogFlags,
+    pub(crate) common: CommonFlags,
 }
 
 /// Splits arguments, of which the first is the name: those of the process, and those of each controller, which has the flags of all before
@@ -68,15 +69,16 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_controllers_are_not_those_of_the_process() {
-        let all = All::try_parse_from([
+    fn flags_of_all_are_known_and_those_of_one_are_refused() {
+        let flags = [
             "all",
             "--health-addr=:1",
             "--watch-label-selector=a=b",
             "--metrics-addr=:2",
-        ])
-        .unwrap();
-        assert_eq!(all.endpoints.health_addr.socket().unwrap().port(), 1);
-        assert_eq!(all.endpoints.metrics_addr.socket().unwrap().port(), 2);
+        ];
+        let all = All::try_parse_from(flags).unwrap().common.endpoints;
+        assert_eq!(all.health_addr.socket().unwrap().port(), 1);
+        assert_eq!(all.metrics_addr.socket().unwrap().port(), 2);
+        assert!(All::try_parse_from(["all", "--storage-path=/data"]).is_err());
     }
 }

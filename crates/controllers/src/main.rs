@@ -86,5 +86,5 @@ fn run_all(arguments: Vec<OsString>) -> ExitCode {
             Err(error) => error.exit(),
         }
     }
-    controller_kit::run_together(programs, &all.log, &all.endpoints)
+    controller_kit::run_together(programs, &all.common.log, &all.common.endpoints)
 }
