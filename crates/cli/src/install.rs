@@ -147,7 +147,7 @@ impl Wanted {
         let mut found: Vec<String> = objects
             .iter()
             .filter(|object| object.gvk().kind == "Deployment")
-            .filter_map(|object| object.label("app.kubernetes.io/component").map(str::to_owned))
+            .flat_map(controllers::components_of)
             .collect();
         found.sort_unstable();
         found.dedup();

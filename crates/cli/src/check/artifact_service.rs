@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use delivery_graph::object::{self, ready};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::ListParams;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::line::{Level, Line};
 use crate::cluster::Failure;
 use crate::platform::Platform;
-use crate::platform::controllers::{COMPONENTS, Controller};
+use crate::platform::controllers::{COMPONENT, COMPONENTS, Controller};
 
 /// Kubernetes lists a Pod behind its Service a moment after the Pod is ready; right after an installation it is looked again.
 const LOOKS: usize = 10;
@@ -35,7 +35,11 @@ pub(super) async fn line(
     else {
         return Ok(line(Level::Note, "source-controller is not ours".to_owned()));
     };
-    let (namespace, name) = (&source.id.namespace, &source.id.name);
+    let namespace = &source.id.namespace;
+    let name = &match source.is_shared {
+        true => service(platform, namespace).await?.unwrap_or_default(),
+        false => source.id.name.clone(),
+    };
     let mut answers = has_endpoint(platform, namespace, name).await?;
     for _ in 0..LOOKS {
         if answers {
@@ -62,6 +66,20 @@ pub(super) async fn line(
             format!("the artifact service {name}.{namespace}:9091 is served, and nobody complains about it"),
         ),
     })
+}
+
+/// The Service of source-controller, whose Deployment may be called otherwise.
+async fn service(platform: &Platform, namespace: &str) -> Result<Option<String>, Failure> {
+    let services: Api<Service> = Api::namespaced(platform.client.clone(), namespace);
+    let selected =
+        ListParams::default().labels(&format!("{COMPONENT}={},!windlass.dev/serves", COMPONENTS[0]));
+    let found = services.list_metadata(&selected).await;
+    let found = found.map_err(|error| Failure::request("list services", error))?;
+    Ok(found
+        .items
+        .into_iter()
+        .next()
+        .and_then(|found| found.metadata.name))
 }
 
 /// Returns whether the Service has a Pod that is ready.

@@ -1,5 +1,7 @@
 //! State that `windlass check` examines, in the order of its output.
 
+use std::collections::BTreeSet;
+
 use delivery_graph::{kind, object};
 use serde_json::{Map, Value};
 
@@ -121,8 +123,12 @@ fn replaceable(definitions: &[Definition]) -> Line {
 }
 
 fn installed(definitions: &[Definition], controllers: &[Controller]) -> Line {
-    let has_images = controllers.iter().any(|one| one.is_ours && one.is_of_images());
-    let is_wanted = |one: &&Definition| has_images || !one.is_of_images();
+    let has = |component: &str| {
+        controllers
+            .iter()
+            .any(|one| one.is_ours && one.component == component)
+    };
+    let is_wanted = |one: &&Definition| one.comes_with(has);
     let missing: Vec<&str> = definitions
         .iter()
         .filter(|one| one.live.is_none())
@@ -187,7 +193,12 @@ fn ours(found: &[Controller], namespace: &str) -> Vec<Line> {
             true => Level::Good,
             false => Level::Bad,
         };
+        let within = found.iter().filter(|one| one.is_shared && one.id == *id);
+        let within: Vec<&str> = within.map(|one| one.component.as_str()).collect();
         let mut text = format!("{id}: {ready} of {wanted} ready, {image}");
+        if !within.is_empty() {
+            text.push_str(&format!(" ({})", within.join(", ")));
+        }
         if is_replaced {
             text.push_str(
                 ": that is Flux's own; stop what has put it over ours, then `windlass uninstall` and `windlass install`",
@@ -195,7 +206,10 @@ fn ours(found: &[Controller], namespace: &str) -> Vec<Line> {
         }
         Line::new("controller", level, text)
     };
-    let lines: Vec<Line> = found.iter().filter(|one| one.is_ours).map(line).collect();
+    // Several in one process are one Deployment.
+    let mut seen = BTreeSet::new();
+    let own = found.iter().filter(|one| one.is_ours);
+    let lines: Vec<Line> = own.filter(|one| seen.insert(&one.id)).map(line).collect();
     if lines.is_empty() {
         let text = format!("no controllers of Windlass are there: `windlass install -n {namespace}`");
         return vec![Line::new("controller", Level::Bad, text)];
@@ -329,6 +343,7 @@ mod tests {
             id: kind::ALL[0].id("flux-system", name),
             component: component.to_owned(),
             is_ours,
+            is_shared: false,
             version: String::new(),
             image: "image".to_owned(),
             wanted: 1,

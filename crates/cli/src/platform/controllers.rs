@@ -11,8 +11,10 @@ use crate::cluster::Failure;
 /// Label that Flux, its command and ours look for.
 const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "flux");
 const NAME: &str = "app.kubernetes.io/name";
-const COMPONENT: &str = "app.kubernetes.io/component";
+pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
 const VERSION: &str = "app.kubernetes.io/version";
+/// Annotation of a Deployment that has several components in one process.
+const SEVERAL: &str = "windlass.dev/components";
 
 /// The components that exclude each other, ours and Flux's.
 pub(crate) const COMPONENTS: [&str; 5] = [
@@ -24,6 +26,10 @@ pub(crate) const COMPONENTS: [&str; 5] = [
 ];
 /// The component of ours that reconciles the kinds of images.
 pub(crate) const IMAGES: &str = "image-reflector-controller";
+/// The component of ours that reconciles Pipelines.
+pub(crate) const PIPELINES: &str = "pipeline-controller";
+/// The component of ours that reconciles ResourceSets.
+pub(crate) const RESOURCE_SETS: &str = "resource-set-controller";
 /// Components of Flux whose work one of ours does beside its own, and which.
 const ABSORBED: [(&str, &str); 2] = [
     ("source-watcher", COMPONENTS[0]),
@@ -44,6 +50,8 @@ pub(crate) struct Controller {
     pub(crate) is_going: bool,
     /// The newest spec is what runs.
     pub(crate) is_current: bool,
+    /// Others are in the same process.
+    pub(crate) is_shared: bool,
     /// The Helm release that says that it is its own, as NAMESPACE/NAME.
     pub(crate) release: Option<String>,
 }
@@ -65,6 +73,23 @@ impl Controller {
         self.rivals(&[IMAGES.to_owned()])
     }
 
+    /// Those that a Deployment runs.
+    fn of_deployment(deployment: &Deployment) -> Vec<Self> {
+        let one = Self::from_deployment(deployment);
+        let several = deployment.annotations().get(SEVERAL).map(String::as_str);
+        let components = several_of(several).map(|component| Self {
+            component,
+            is_shared: true,
+            ..one.clone()
+        });
+        let components: Vec<_> = components.collect();
+        if components.is_empty() {
+            vec![one]
+        } else {
+            components
+        }
+    }
+
     fn from_deployment(deployment: &Deployment) -> Self {
         let labels = deployment.labels();
         let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
@@ -83,6 +108,7 @@ impl Controller {
                 component => component,
             },
             is_ours: label(NAME) == RELEASE,
+            is_shared: false,
             version: label(VERSION),
             image: image.unwrap_or_default(),
             wanted,
@@ -107,7 +133,25 @@ pub(crate) async fn find(client: &Client) -> Result<Vec<Controller>, Failure> {
     let selected = ListParams::default().labels(&format!("{}={}", PART_OF.0, PART_OF.1));
     let found = deployments.list(&selected).await;
     let found = found.map_err(|error| Failure::request("list deployments", error))?;
-    Ok(sorted(found.iter().map(Controller::from_deployment).collect()))
+    Ok(sorted(found.iter().flat_map(Controller::of_deployment).collect()))
+}
+
+/// The components of a Deployment of the chart.
+pub(crate) fn components_of(deployment: &manifest::Object) -> Vec<String> {
+    let several: Vec<String> = several_of(deployment.annotation(SEVERAL)).collect();
+    match several.is_empty() {
+        true => deployment
+            .label(COMPONENT)
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        false => several,
+    }
+}
+
+fn several_of(annotation: Option<&str>) -> impl Iterator<Item = String> {
+    let names = annotation.unwrap_or_default().split(',').map(str::trim);
+    names.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 fn sorted(mut controllers: Vec<Controller>) -> Vec<Controller> {
@@ -171,6 +215,20 @@ mod tests {
             ["source-controller", "kustomize-controller"]
         );
         assert_eq!(beside(all, &[own.id]), [elsewhere, ending, flux]);
+    }
+
+    #[test]
+    fn several_in_one_process_count_one_by_one() {
+        let annotations = json!({SEVERAL: "source-controller, helm-controller"});
+        let metadata = json!({"name": "windlass-controllers", "namespace": "flux-system", "annotations": annotations,
+            "labels": {COMPONENT: "windlass-controllers", NAME: "windlass"}});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata});
+        let found = Controller::of_deployment(&serde_json::from_value(deployment.clone()).unwrap());
+        let found: Vec<_> = found.iter().map(|one| (&*one.component, &*one.id.name)).collect();
+        let name = "windlass-controllers";
+        assert_eq!(found, [("source-controller", name), ("helm-controller", name)]);
+        let object = manifest::Object::new(deployment.as_object().unwrap().clone(), None);
+        assert_eq!(components_of(&object), ["source-controller", "helm-controller"]);
     }
 
     pub(super) fn controller(name: &str, labels: serde_json::Value, replicas: i32) -> Controller {

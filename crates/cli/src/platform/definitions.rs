@@ -9,6 +9,7 @@ use kube::{Api, Client, ResourceExt as _};
 use manifest::{Object, ObjectId};
 use serde_json::json;
 
+use super::controllers::{IMAGES, PIPELINES, RESOURCE_SETS};
 use super::helm::FIELD_MANAGER;
 use super::{Platform, RELEASE, objects, plan};
 use crate::cluster::{Cluster, Failure};
@@ -33,12 +34,16 @@ pub(crate) struct Live {
 }
 
 impl Definition {
-    /// Returns whether its kind is one of images or changes, which the chart installs only with their controller.
-    pub(crate) fn is_of_images(&self) -> bool {
-        let groups = [api::meta::IMAGE_GROUP, api::delivery::GROUP];
-        groups
-            .iter()
-            .any(|group| self.name.ends_with(&format!(".{group}")))
+    /// Returns whether the chart installs it beside these components: some kinds come with their controller only.
+    pub(crate) fn comes_with(&self, has: impl Fn(&str) -> bool) -> bool {
+        let (kind, group) = self.name.split_once('.').unwrap_or_default();
+        match (kind, group) {
+            (_, api::meta::IMAGE_GROUP) => has(IMAGES),
+            ("changepolicies", api::delivery::GROUP) => has(IMAGES) || has(PIPELINES),
+            ("pipelines", api::delivery::GROUP) => has(PIPELINES),
+            ("environmentpolicies", api::delivery::GROUP) => has(RESOURCE_SETS),
+            _ => true,
+        }
     }
 
     /// Says why ours cannot take the place of the one in the cluster.
@@ -246,6 +251,37 @@ mod tests {
             served: vec!["v1".to_owned(), "v1beta3".to_owned()],
         };
         definition.problem()
+    }
+
+    #[test]
+    fn kinds_come_with_their_controllers() {
+        let missing = |components: &[&str]| -> Vec<String> {
+            let all = api::crd::all().into_iter().map(|definition| Definition {
+                name: definition.name_any(),
+                live: None,
+                served: Vec::new(),
+            });
+            let missing = all.filter(|one| !one.comes_with(|component| components.contains(&component)));
+            missing
+                .map(|one| one.name.split('.').next().unwrap().to_owned())
+                .collect()
+        };
+        let delivery = |names: &[&str], missing: &[String]| {
+            names.iter().all(|name| missing.iter().any(|one| one == name))
+        };
+        let none = missing(&[]);
+        assert!(delivery(
+            &[
+                "changepolicies",
+                "pipelines",
+                "environmentpolicies",
+                "imagepolicies"
+            ],
+            &none
+        ));
+        assert!(!delivery(&["freezes"], &none) && !delivery(&["previews"], &none));
+        assert_eq!(missing(&[IMAGES, RESOURCE_SETS]), ["pipelines"]);
+        assert!(!delivery(&["changepolicies"], &missing(&[PIPELINES])));
     }
 
     #[test]

@@ -138,6 +138,7 @@ mod tests {
             id: ObjectId::parse_inventory_id("n_a_apps_Deployment").unwrap(),
             component: "source-controller".to_owned(),
             is_ours: false,
+            is_shared: false,
             version: version.to_owned(),
             image: String::new(),
             wanted: 1,
