@@ -58,7 +58,7 @@ impl World {
         });
         let values = json!({
             "image": {"registry": self.registry.address(), "repository": images::REPOSITORY, "tag": images::TAG},
-            "source": place, "apply": place, "helm": place, "notification": place,
+            "source": place, "apply": place, "helm": place, "notification": place, "singlePod": place,
             "images": {"enabled": true, "nodeSelector": place["nodeSelector"], "tolerations": place["tolerations"]},
         });
         let file = tempfile::Builder::new().suffix(".yaml").tempfile()?;

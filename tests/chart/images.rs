@@ -13,7 +13,7 @@ pub const REPOSITORY: &str = "windlass";
 /// Their tag.
 pub const TAG: &str = "test";
 
-const CONTROLLERS: [&str; 8] = [
+const CONTROLLERS: [&str; 9] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
@@ -21,6 +21,7 @@ const CONTROLLERS: [&str; 8] = [
     "image-controller",
     "pipeline-controller",
     "resource-set-controller",
+    "windlass-controllers",
     "console",
 ];
 

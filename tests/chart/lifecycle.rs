@@ -61,11 +61,39 @@ async fn scenario(world: &World) -> Result<()> {
         );
     }
 
+    // All of them in one Pod, which goes on with what was delivered.
+    world.install(&["--set", "singlePod.enabled=true"]).await?;
+    let pods: Api<Pod> = Api::namespaced(world.cluster.client.clone(), NAMESPACE);
+    for pod in world.pods().await? {
+        if !pod.name_any().starts_with("windlass-controllers-") {
+            wait_until_gone(&pods, &pod.name_any(), PATIENCE).await?;
+        }
+    }
+    let together = world.pods().await?;
+    ensure!(together.len() == 1, "{} Pods", together.len());
+    let revision = world.commit(3).await?;
+    ensure!(
+        world.delivered(&revision, 3).await? == uids,
+        "something was made anew"
+    );
+    for pod in &together {
+        runs(world, pod).await.with_context(|| pod.name_any())?;
+    }
+    world
+        .sink
+        .until("/chat", |call| {
+            String::from_utf8_lossy(&call.body).contains(&revision)
+        })
+        .await?;
+    let said = world.cluster.windlass(&["check"], 0).await?;
+    for component in ["source-controller", "image-reflector-controller"] {
+        ensure!(said.contains(component), "{said}");
+    }
     gone(world).await
 }
 
 /// As the user of the Pod, without a right to write to the image, ready from its own answer and never restarted.
-async fn as_it_should_run(world: &World, pod: &Pod) -> Result<()> {
+async fn runs(world: &World, pod: &Pod) -> Result<()> {
     let status = pod
         .status
         .as_ref()
@@ -76,6 +104,12 @@ async fn as_it_should_run(world: &World, pod: &Pod) -> Result<()> {
     ensure!(status.ready && status.restart_count == 0, "{status:?}");
     let metrics = world.node.get(pod, 8080, "/metrics").await?;
     ensure!(metrics.contains("windlass_build_info"), "{metrics}");
+    Ok(())
+}
+
+/// As above, and without an error.
+async fn as_it_should_run(world: &World, pod: &Pod) -> Result<()> {
+    runs(world, pod).await?;
     let log = world.node.log(pod);
     for line in log.lines().filter(|line| !line.is_empty()) {
         let line: Value = serde_json::from_str(line).with_context(|| format!("it is no log line: {line}"))?;

@@ -7,7 +7,7 @@ use testkit::controller::program;
 use crate::cluster::{Helm, NAMESPACE, chart, said};
 
 /// Sets of values that reach each branch of the templates.
-const VALUES: [&[&str]; 11] = [
+const VALUES: [&[&str]; 13] = [
     &[],
     &[
         "sharding.shards={a,b}",
@@ -76,6 +76,22 @@ const VALUES: [&[&str]; 11] = [
         "source.replicas=2",
         "monitoring.serviceMonitor.create=true",
     ],
+    &[
+        "singlePod.enabled=true",
+        "singlePod.podLabels.team=a",
+        "images.enabled=true",
+        "images.sigstoreTrustedRootSecret=sigstore",
+        "source.sigstoreTrustedRootSecret=sigstore",
+        "source.storage.size=10Gi",
+        "pipelines.enabled=true",
+        "resourceSets.enabled=true",
+        "console.enabled=true",
+        "flowControl.create=true",
+        "monitoring.serviceMonitor.create=true",
+        "tenancy.noCrossNamespaceRefs=true",
+        "helm.extraArgs={--concurrent=20}",
+    ],
+    &["image.shared=true", "console.enabled=true", "images.enabled=true"],
     &[
         "monitoring.podMonitor.create=true",
         "monitoring.podMonitor.labels.release=prometheus",
@@ -153,6 +169,14 @@ async fn values_that_cannot_work_are_refused_by_name() {
             "source.backup.bucket needs source.backup.endpoint",
         ),
         ("source.backup.provider=ftp", "source/backup/provider"),
+        (
+            "singlePod.enabled=true,sharding.shards={a}",
+            "singlePod.enabled and sharding.shards exclude each other",
+        ),
+        (
+            "singlePod.enabled=true,helm.replicas=2",
+            "helm.replicas must be 1",
+        ),
         ("console.clusterName=a/b", "console/clusterName"),
         ("console.actions=all", "console/actions"),
         (

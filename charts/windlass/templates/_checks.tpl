@@ -12,6 +12,16 @@
 {{- fail (printf "%[1]s.storage.size and %[1]s.storage.existingClaim exclude each other" $key) }}
 {{- end }}
 {{- end }}
+{{- if .Values.singlePod.enabled }}
+{{- if .Values.sharding.shards }}
+{{- fail "singlePod.enabled and sharding.shards exclude each other: one process has all objects" }}
+{{- end }}
+{{- range $key := list "source" "apply" "helm" "notification" "images" "pipelines" "resourceSets" }}
+{{- if gt (int (index $.Values $key).replicas) 1 }}
+{{- fail (printf "singlePod.enabled: there is one Pod, so %s.replicas must be 1" $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $ledger := .Values.console.ledger }}
 {{- if and $ledger.storage.size $ledger.storage.existingClaim }}
 {{- fail "console.ledger.storage.size and console.ledger.storage.existingClaim exclude each other" }}

@@ -1,9 +1,11 @@
 {{/*
 A Deployment. In: root, key, controller (component and image), settings (its values), shard, args, ports, volumes, mounts,
-recreate (whether the old Pod must end before the new one starts), replicated (whether each replica serves its own copy).
+recreate (whether the old Pod must end before the new one starts), replicated (whether each replica serves its own copy), components
+(those of several in one process) and command (their whole command line, in place of args).
 */}}
 {{- define "windlass.deployment" -}}
 {{- $name := include "windlass.name" . -}}
+{{- $replicas := int (ternary 1 .settings.replicas (eq .key "singlePod")) -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -13,8 +15,12 @@ metadata:
     {{- include "windlass.labels" .root | nindent 4 }}
     app.kubernetes.io/component: {{ .controller.component }}
     control-plane: controller
+  {{- with .components }}
+  annotations:
+    windlass.dev/components: {{ join "," . }}
+  {{- end }}
 spec:
-  replicas: {{ .settings.replicas }}
+  replicas: {{ $replicas }}
   {{- if .recreate }}
   # Two of them would write to one folder.
   strategy:
@@ -58,34 +64,19 @@ spec:
           type: RuntimeDefault
       containers:
         - name: manager
-          image: {{ include "windlass.image" (dict "root" .root "image" .controller.image) }}
+          {{- $isShared := and .root.Values.image.shared (not (has .key (list "console" "singlePod"))) }}
+          image: {{ include "windlass.image" (dict "root" .root "image" (ternary "windlass-controllers" .controller.image $isShared)) }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
           args:
-            {{- range .args }}
+            {{- if $isShared }}
+            - {{ .controller.image }}
+            {{- end }}
+            {{- if .command }}
+            {{- range .command }}
             - {{ . | quote }}
             {{- end }}
-            {{- if ne .key "console" }}
-            - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
-            {{- end }}
-            {{- if not (has .key (list "notification" "console")) }}
-            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (has .key (list "images" "pipelines" "resourceSets")) }}
-            - {{ printf "--watch-label-selector=%s" . | quote }}
-            {{- end }}
-            {{- with include "windlass.eventsAddress" .root }}
-            - {{ printf "--events-addr=%s" . | quote }}
-            {{- end }}
-            {{- end }}
-            - --log-level={{ .root.Values.logging.level }}
-            - --log-encoding={{ .root.Values.logging.encoding }}
-            {{- /* Every replica of the console answers. */}}
-            {{- if ne .key "console" }}
-            - --enable-leader-election
-            {{- if .root.Values.tenancy.noCrossNamespaceRefs }}
-            - --no-cross-namespace-refs
-            {{- end }}
-            {{- end }}
-            {{- range .settings.extraArgs }}
-            - {{ . | quote }}
+            {{- else }}
+            {{- include "windlass.args" . | trim | nindent 12 }}
             {{- end }}
           env:
             - name: RUNTIME_NAMESPACE
@@ -145,7 +136,7 @@ spec:
       nodeSelector:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- if and .root.Values.topologySpread.create (gt (int .settings.replicas) 1) }}
+      {{- if and .root.Values.topologySpread.create (gt $replicas 1) }}
       topologySpreadConstraints:
         {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
         - maxSkew: 1
@@ -166,10 +157,44 @@ spec:
       {{- end }}
 {{- end }}
 
+{{/* The flags of a controller. In: root, key, settings, shard, args. */}}
+{{- define "windlass.args" -}}
+{{- range .args }}
+- {{ . | quote }}
+{{- end }}
+{{- if ne .key "console" }}
+- --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
+{{- end }}
+{{- if not (has .key (list "notification" "console")) }}
+{{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (has .key (list "images" "pipelines" "resourceSets")) }}
+- {{ printf "--watch-label-selector=%s" . | quote }}
+{{- end }}
+{{- with include "windlass.eventsAddress" .root }}
+- {{ printf "--events-addr=%s" . | quote }}
+{{- end }}
+{{- end }}
+- --log-level={{ .root.Values.logging.level }}
+- --log-encoding={{ .root.Values.logging.encoding }}
+{{- /* Every replica of the console answers. */}}
+{{- if ne .key "console" }}
+- --enable-leader-election
+{{- if .root.Values.tenancy.noCrossNamespaceRefs }}
+- --no-cross-namespace-refs
+{{- end }}
+{{- end }}
+{{- range .settings.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
 {{/* What apply- and helm-controller need to read artifacts: flags, volume, mount. In: root, shard. */}}
 {{- define "windlass.artifactArgs" -}}
 {{- $source := include "windlass.name" (dict "settings" .root.Values.source "shard" .shard) -}}
+{{- if and .root.Values.singlePod.enabled .root.Values.source.enabled }}
+- --artifact-service=https://localhost:9091
+{{- else }}
 - --artifact-service=https://{{ $source }}.{{ .root.Release.Namespace }}.svc.cluster.local:9091
+{{- end }}
 - --artifact-token-file=/var/run/secrets/windlass/token
 {{- $hosts := list }}
 {{- if .root.Values.sharding.shards }}

@@ -42,6 +42,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "windlass.eventsAddress" -}}
 {{- if .Values.eventsAddress -}}
 {{ .Values.eventsAddress }}
+{{- else if and .Values.notification.enabled .Values.singlePod.enabled -}}
+http://localhost:9090/
 {{- else if .Values.notification.enabled -}}
 http://{{ .Values.notification.name }}.{{ .Release.Namespace }}.svc.cluster.local./
 {{- end -}}
@@ -56,6 +58,21 @@ sharding.fluxcd.io/key={{ .shard }}
 {{- else if .root.Values.sharding.shards -}}
 !sharding.fluxcd.io/key
 {{- end -}}
+{{- end }}
+
+{{/* Whether a controller runs in the Pod of all. In: root, key. */}}
+{{- define "windlass.together" -}}
+{{- if and .root.Values.singlePod.enabled (ne .key "console") }}true{{ end }}
+{{- end }}
+
+{{/* The service account of a controller. In: root, key, settings. */}}
+{{- define "windlass.account" -}}
+{{- if include "windlass.together" . }}{{ .root.Values.singlePod.name }}{{ else }}{{ .settings.name }}{{ end }}
+{{- end }}
+
+{{/* The label by which the Pods of a controller are selected. In: root, key, settings, shard. */}}
+{{- define "windlass.app" -}}
+{{- if include "windlass.together" . }}{{ .root.Values.singlePod.name }}{{ else }}{{ include "windlass.name" . }}{{ end }}
 {{- end }}
 
 {{/* The name of a controller of a set. */}}

@@ -27,7 +27,7 @@ use commands::{Image, host, read};
 use commit::Commit;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
@@ -35,6 +35,7 @@ const PROGRAMS: [&str; 9] = [
     "image-controller",
     "pipeline-controller",
     "resource-set-controller",
+    "windlass-controllers",
     "console",
     "windlass",
 ];

@@ -73,6 +73,7 @@ static FILES: &[(&str, &[u8])] = files![
     "templates/notification.yaml",
     "templates/pipelines.yaml",
     "templates/resource-sets.yaml",
+    "templates/single-pod.yaml",
     "templates/roles.yaml",
     "templates/source.yaml",
     "values.schema.json",
