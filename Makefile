@@ -163,10 +163,18 @@ bench-console: build ## Measure the console with N apps (N=1000) of OBJECTS=10 o
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-console --apps $(or $(N),1000) --objects $(or $(OBJECTS),10) --clusters $(or $(CLUSTERS),2)
 
-bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
+bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; also from one program, and in one process; PEER=folder with Flux's
 	$(XTASK) images --only-programs
 	WINDLASS_BIN_DIR=$(TARGET)/$(HOST)/release \
 	$(XTASK) bench-idle --apps $(or $(N),100) $(if $(PEER),--peer $(PEER))
+	@echo "the same from one program, and then in one process"
+	mkdir -p $(TARGET)/one-program
+	for name in source apply helm notification; do \
+		ln -f $(TARGET)/$(HOST)/release/windlass-controllers $(TARGET)/one-program/$$name-controller; \
+	done
+	ln -f $(TARGET)/$(HOST)/release/windlass-controllers $(TARGET)/one-program/
+	WINDLASS_BIN_DIR=$(TARGET)/one-program $(XTASK) bench-idle --apps $(or $(N),100)
+	WINDLASS_BIN_DIR=$(TARGET)/one-program $(XTASK) bench-idle --apps $(or $(N),100) --all
 
 images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)

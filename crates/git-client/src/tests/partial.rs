@@ -18,7 +18,7 @@ fn noise(path: &str, index: usize) -> Change {
 
 impl Peer {
     /// A repository with much that is not wanted, on a server that can leave it out or cannot.
-    async fn with_much(filters: bool) -> Self {
+    pub(super) async fn with_much(filters: bool) -> Self {
         let peer = Self::start().await;
         let filter = if filters { "true" } else { "false" };
         peer.repository

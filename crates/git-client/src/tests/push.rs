@@ -8,7 +8,7 @@ use git_pack::Object;
 use super::ssh::SshPeer;
 use super::*;
 use crate::commit::{Draft, Person};
-use crate::edit::{Changes, edit};
+use crate::edit::{Changes, Content, edit};
 use crate::push::{self, Move, push};
 
 /// A received commit.
@@ -446,4 +446,45 @@ async fn a_pushed_commit_is_gone_on_from_without_another_fetch() {
     stop.now();
     assert!(pack.walk(|_| Ok::<_, pack::Error>(true)).is_err());
     assert!(pack.advance(other, &[], folder.path()).is_err());
+}
+
+#[tokio::test]
+async fn a_file_becomes_what_an_earlier_commit_has_without_its_content() {
+    let peer = Peer::with_much(true).await;
+    let change = |path: &str, text: &str| Change::write(path, text);
+    peer.repository
+        .commit(
+            "main",
+            "first",
+            &[change("deploy/x", "old"), change("deploy/same", "s")],
+        )
+        .unwrap();
+    let id = peer.repository.git(&["rev-parse", "main:deploy/x"]).unwrap();
+    let id = ObjectId::from_hex(id.trim().as_bytes()).unwrap();
+    peer.repository
+        .commit("main", "second", &[change("deploy/x", "new")])
+        .unwrap();
+    // Only the names of files are received.
+    let mut request = peer.request(MAIN, None);
+    request.sparse = Some(Sparse::new(&[]).files(|path| path.ends_with("none")));
+    let checkout = checkout(request).await;
+    assert!(!checkout.pack.has(&id));
+    let back = Content::Stored { id, executable: true };
+    let changes = Changes::from([("deploy/x".to_owned(), Some(back))]);
+    let (commit, objects) = committed(&checkout, changes, "back");
+    assert!(objects.iter().all(|object| object.kind() != git_pack::Kind::Blob));
+    push(pushed(
+        peer.remote(),
+        vec![main_to(checkout.resolved.commit, commit)],
+        objects,
+    ))
+    .await
+    .unwrap();
+    assert_eq!(peer.repository.git(&["show", "main:deploy/x"]).unwrap(), "old");
+    let listed = peer.repository.git(&["ls-tree", "main:deploy/"]).unwrap();
+    assert!(
+        listed.contains("100755 blob") && listed.contains("same"),
+        "{listed}"
+    );
+    peer.repository.git(&["fsck", "--strict"]).unwrap();
 }
