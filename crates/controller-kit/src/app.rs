@@ -9,8 +9,9 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, try_join_all};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use kube::Client;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -35,6 +36,8 @@ const MOST_WORKER_THREADS: usize = 4;
 const VITAL_THREADS: usize = 2;
 /// Events that were published last get this long to be written.
 const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for the other controllers of a process to end when one has failed.
+const FAILED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Context that a controller starts with.
 #[derive(Clone)]
@@ -228,7 +231,35 @@ async fn together(programs: Vec<Program>, endpoints: &EndpointFlags, vital: &Han
         async move { admin::serve(&flags, parts, &open).await }
     };
     vital.spawn(serve).await??;
-    try_join_all(lives).await.map(drop)
+    live_together(lives, &host.shutdown).await
+}
+
+/// Goes on until all have ended. Once one has failed the others are told to end, as they would be by a signal: who takes their place need
+/// not wait for their Leases.
+async fn live_together(lives: Vec<Work<()>>, shutdown: &CancellationToken) -> anyhow::Result<()> {
+    let mut lives: FuturesUnordered<_> = lives.into_iter().collect();
+    let failed = loop {
+        match lives.next().await {
+            None => return Ok(()),
+            Some(Ok(())) => {}
+            Some(Err(error)) => break error,
+        }
+    };
+    shutdown.cancel();
+    let rest = async {
+        while let Some(ended) = lives.next().await {
+            if let Err(error) = ended {
+                tracing::error!(
+                    error = format!("{error:#}"),
+                    "another controller of this process failed"
+                );
+            }
+        }
+    };
+    if timeout(FAILED_TIMEOUT, rest).await.is_err() {
+        tracing::error!("other controllers of this process did not end in time");
+    }
+    Err(failed)
 }
 
 /// What a controller has before it may lead.
@@ -399,5 +430,35 @@ fn runtime_namespace(watch: &WatchFlags, client: &Client) -> String {
         client.default_namespace().to_owned()
     } else {
         watch.runtime_namespace.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn when_one_fails_the_others_are_told_to_end_and_waited_for() {
+        let shutdown = CancellationToken::new();
+        let (released, token) = (CancellationToken::new(), shutdown.clone());
+        let drained = released.clone();
+        let lives: Vec<Work<()>> = vec![
+            async { Err(anyhow::anyhow!("no port")) }.boxed_local(),
+            async move {
+                token.cancelled().await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                drained.cancel();
+                Ok(())
+            }
+            .boxed_local(),
+            // One that does not listen holds up nothing for long.
+            std::future::pending().boxed_local(),
+        ];
+        let began = tokio::time::Instant::now();
+        let error = live_together(lives, &shutdown).await.expect_err("one failed");
+        assert_eq!(error.to_string(), "no port");
+        assert!(released.is_cancelled() && began.elapsed() == FAILED_TIMEOUT);
+        let lives: Vec<Work<()>> = vec![std::future::ready(Ok(())).boxed_local()];
+        live_together(lives, &shutdown).await.expect("it ended well");
     }
 }
