@@ -111,6 +111,7 @@ fn what_changed_since_a_revision_is_taken_back_by_a_pull_request() {
             ("dev/extra.yaml", Some(&extra)),
             ("dev/note.yaml", None),
             ("dev/.hidden/tool.sh", Some("2")),
+            ("dev/tool.sh", Some("2")),
             ("elsewhere.txt", Some("2")),
         ];
         let second = forge.push("main", &changes).await?;
@@ -222,7 +223,7 @@ fn nothing_is_taken_back_that_is_not_history_or_was_changed_again() {
                 "main",
                 &[
                     ("dev/shop.yaml", Some(&app(&dev, team, "v2"))),
-                    ("dev/.hidden", Some("2")),
+                    ("dev/.hidden.yaml", Some("2")),
                 ],
             )
             .await?;
@@ -249,7 +250,7 @@ fn nothing_is_taken_back_that_is_not_history_or_was_changed_again() {
             (
                 "hidden",
                 (&second, &first),
-                json!({"path": "dev/.hidden"}),
+                json!({"path": "dev/.hidden.yaml"}),
                 "without hidden files",
             ),
             (

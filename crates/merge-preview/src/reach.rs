@@ -17,6 +17,8 @@ use crate::tree::Tree;
 
 /// Folders outside of an object's own that are looked into. If there are more, it counts as reached.
 const MAX_PLACES: usize = 1000;
+/// A longer text is no path.
+const MAX_PATH: usize = 1024;
 /// A larger kustomization of a commit is not read. In bytes.
 const MAX_KUSTOMIZATION: u64 = 1 << 20;
 
@@ -40,7 +42,7 @@ pub(crate) fn reaches(files: &Files, object: &Value) -> bool {
             let components = list(object, "/spec/components").iter().filter_map(Value::as_str);
             let outside = components.map(|path| clamp(&join(&folder, path)));
             let places = places(files, [folder.clone()].into_iter().chain(outside).collect());
-            places.is_none_or(|places| places.iter().any(|place| files.changes_below(place)))
+            places.is_none_or(|reach| reach.places.iter().any(|place| files.changes_below(place)))
         }
     }
 }
@@ -78,10 +80,18 @@ impl Names for Tree {
     }
 }
 
-/// The folders and files that builds of these folders read, as far as kustomizations in them say; None if they cannot be read, or
-/// there are too many.
-pub(crate) fn places(files: &impl Names, mut waiting: Vec<String>) -> Option<BTreeSet<String>> {
-    let mut seen = BTreeSet::new();
+/// What builds read.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    /// Folders and files.
+    pub(crate) places: BTreeSet<String>,
+    /// Paths that kustomizations there name, and other texts in them that could be one.
+    pub(crate) named: BTreeSet<String>,
+}
+
+/// What builds of these folders read, as far as kustomizations in them say; None if they cannot be read, or there are too many.
+pub(crate) fn places(files: &impl Names, mut waiting: Vec<String>) -> Option<Reach> {
+    let (mut seen, mut named) = (BTreeSet::new(), BTreeSet::new());
     while let Some(place) = waiting.pop() {
         if seen.len() >= MAX_PLACES {
             return None;
@@ -94,20 +104,21 @@ pub(crate) fn places(files: &impl Names, mut waiting: Vec<String>) -> Option<BTr
             if !KUSTOMIZATION_FILES.contains(&name) {
                 continue;
             }
-            for found in upward(&files.content(path), path)? {
-                let outside = clamp(&join(folder, &found));
-                let is_within = outside == place || outside.starts_with(&format!("{place}/"));
-                if !is_within && !seen.contains(&outside) {
-                    waiting.push(outside);
+            for found in texts(&files.content(path), path)? {
+                let at = clamp(&join(folder, &found));
+                let is_within = at == place || at.starts_with(&format!("{place}/"));
+                if found.contains("..") && !is_within && !seen.contains(&at) {
+                    waiting.push(at.clone());
                 }
+                named.insert(at);
             }
         }
     }
-    Some(seen)
+    Some(Reach { places: seen, named })
 }
 
-/// The texts of a kustomization that lead upward; None if it cannot be read.
-fn upward(content: &[u8], path: &str) -> Option<Vec<String>> {
+/// The texts of a kustomization that may be paths; None if it cannot be read.
+fn texts(content: &[u8], path: &str) -> Option<Vec<String>> {
     let text = std::str::from_utf8(content).ok()?;
     let documents = manifest::yaml::read_documents(text, path).ok()?;
     let mut found = Vec::new();
@@ -120,7 +131,7 @@ fn upward(content: &[u8], path: &str) -> Option<Vec<String>> {
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         // Of `key=path`, and of a remote base, what matters is the path.
-        Value::String(text) if text.contains("..") => {
+        Value::String(text) if text.len() <= MAX_PATH => {
             let path = text.rsplit_once('=').map_or(text.as_str(), |(_, path)| path);
             found.push(path.to_owned());
         }
@@ -137,11 +148,11 @@ mod tests {
     #[test]
     fn paths_are_found_in_kustomizations() {
         let text = "resources: [../base, \"\\x2e./other one\"]\nconfigMapGenerator:\n- files: ['key=../x.conf']\n# ../comment\n";
-        let found = upward(text.as_bytes(), "kustomization.yaml").unwrap();
+        let found = texts(text.as_bytes(), "kustomization.yaml").unwrap();
         assert_eq!(found.len(), 3);
         for path in ["../base", "../other one", "../x.conf"] {
             assert!(found.iter().any(|one| one == path), "{found:?}");
         }
-        assert!(upward(b"a: [", "kustomization.yaml").is_none());
+        assert!(texts(b"a: [", "kustomization.yaml").is_none());
     }
 }

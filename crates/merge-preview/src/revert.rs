@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use flux_spec::build::KUSTOMIZATION_FILES;
 use git_client::edit::{Changes, Content};
 
-use crate::reach::{self, Names};
+use crate::reach::{self, Names, Reach};
 use crate::tree::Tree;
 
 /// Which files are taken back.
@@ -45,7 +46,7 @@ fn listed(paths: &[String]) -> String {
 }
 
 /// Takes back, in the files of a commit, what changed in those of the scope from one commit to a later one. Files that `may_change` does
-/// not accept stay as they are. Returns nothing if it is taken back already. Blocks.
+/// not accept stay as they are, and so do those that are neither YAML nor named by a kustomization: they are no part of a build. Returns nothing if it is taken back already. Blocks.
 ///
 /// # Errors
 /// When that cannot be told, nothing changed, or a file has been changed again since.
@@ -91,9 +92,12 @@ fn taken_back<C: Commit>(
 
 /// The paths of files that builds of the folders read, in any of the commits.
 fn built<C: Commit>(good: &C, bad: &C, folders: &[String]) -> Result<BTreeSet<String>, Error> {
-    let mut places = reach::places(good, folders.to_vec()).ok_or(Error::Unknown)?;
+    let mut reach = reach::places(good, folders.to_vec()).ok_or(Error::Unknown)?;
     // A kustomization that cannot be read may be what is to be taken back.
-    places.extend(reach::places(bad, folders.to_vec()).unwrap_or_default());
+    let of_bad = reach::places(bad, folders.to_vec()).unwrap_or_default();
+    reach.places.extend(of_bad.places);
+    reach.named.extend(of_bad.named);
+    let Reach { places, named } = reach;
     let mut paths = BTreeSet::new();
     for commit in [good, bad] {
         for place in &places {
@@ -101,7 +105,17 @@ fn built<C: Commit>(good: &C, bad: &C, folders: &[String]) -> Result<BTreeSet<St
             paths.extend(commit.stored(place).map(|_| place.clone()));
         }
     }
+    paths.retain(|path| is_yaml(path) || is_kustomization(path) || named.contains(path));
     Ok(paths)
+}
+
+fn is_yaml(path: &str) -> bool {
+    path.ends_with(".yaml") || path.ends_with(".yml")
+}
+
+/// One of their names has no ending.
+fn is_kustomization(path: &str) -> bool {
+    KUSTOMIZATION_FILES.contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
 /// The files of a commit.
@@ -172,13 +186,13 @@ mod tests {
 
     #[test]
     fn changed_added_and_deleted_files_become_what_they_were() {
-        let good = [("app/a", "1"), ("app/gone", "#!"), ("other", "1")];
-        let bad = [("app/a", "2"), ("app/new", "1"), ("other", "2")];
+        let good = [("app/a.yaml", "1"), ("app/gone.yml", "#!"), ("other", "1")];
+        let bad = [("app/a.yaml", "2"), ("app/new.yaml", "1"), ("other", "2")];
         let changes = back([&good, &bad, &bad], &app()).unwrap();
         let expected = [
-            ("app/a", Some(stored("1"))),
-            ("app/gone", Some(stored("#!"))),
-            ("app/new", None),
+            ("app/a.yaml", Some(stored("1"))),
+            ("app/gone.yml", Some(stored("#!"))),
+            ("app/new.yaml", None),
         ];
         let expected: Changes = expected.map(|(path, content)| (path.to_owned(), content)).into();
         assert_eq!(changes, expected);
@@ -189,40 +203,73 @@ mod tests {
     #[test]
     fn what_kustomizations_lead_to_belongs_to_it() {
         let build = ("app/kustomization.yaml", "resources: [../base, ../one.yaml]");
-        let good = [build, ("base/x", "1"), ("one.yaml", "1"), ("else", "1")];
-        let bad = [build, ("base/x", "2"), ("one.yaml", "2"), ("else", "2")];
+        let good = [build, ("base/x.yaml", "1"), ("one.yaml", "1"), ("else", "1")];
+        let bad = [build, ("base/x.yaml", "2"), ("one.yaml", "2"), ("else", "2")];
         let changes = back([&good, &bad, &bad], &app()).unwrap();
-        assert_eq!(changes.into_keys().collect::<Vec<_>>(), ["base/x", "one.yaml"]);
+        assert_eq!(
+            changes.into_keys().collect::<Vec<_>>(),
+            ["base/x.yaml", "one.yaml"]
+        );
         // It leads there in one of the commits only.
-        let good = [("app/kustomization.yaml", "resources: []"), ("base/x", "1")];
+        let good = [("app/kustomization.yaml", "resources: []"), ("base/x.yaml", "1")];
         let changes = back([&good, &bad, &bad], &app()).unwrap();
-        let expected = ["app/kustomization.yaml", "base/x", "one.yaml"];
+        let expected = ["app/kustomization.yaml", "base/x.yaml", "one.yaml"];
         assert_eq!(changes.into_keys().collect::<Vec<_>>(), expected);
     }
 
     #[test]
+    fn programs_of_the_repository_are_no_part_of_a_build() {
+        let build = (
+            "app/kustomization.yaml",
+            "configMapGenerator: [{name: a, files: [run=conf/run.sh, ../top.sh]}]",
+        );
+        let good = [
+            build,
+            ("app/conf/run.sh", "1"),
+            ("app/ci/test.sh", "1"),
+            ("top.sh", "1"),
+            ("Makefile", "1"),
+        ];
+        let bad = [
+            build,
+            ("app/conf/run.sh", "2"),
+            ("app/ci/test.sh", "2"),
+            ("top.sh", "2"),
+            ("Makefile", "2"),
+        ];
+        let changes = back([&good, &bad, &bad], &app()).unwrap();
+        assert_eq!(
+            changes.into_keys().collect::<Vec<_>>(),
+            ["app/conf/run.sh", "top.sh"]
+        );
+    }
+
+    #[test]
     fn what_others_changed_since_is_not_overwritten() {
-        let (good, bad) = ([("app/a", "1"), ("app/b", "1")], [("app/a", "2"), ("app/b", "2")]);
-        let now = [("app/a", "3"), ("app/b", "2")];
+        let (good, bad) = (
+            [("app/a.yaml", "1"), ("app/b.yaml", "1")],
+            [("app/a.yaml", "2"), ("app/b.yaml", "2")],
+        );
+        let now = [("app/a.yaml", "3"), ("app/b.yaml", "2")];
         let error = back([&good, &bad, &now], &app()).unwrap_err();
-        assert_eq!(error, Error::Changed(vec!["app/a".to_owned()]));
+        assert_eq!(error, Error::Changed(vec!["app/a.yaml".to_owned()]));
         // Deleted is changed as well.
-        assert!(back([&good, &bad, &[("app/b", "2")]], &app()).is_err());
+        assert!(back([&good, &bad, &[("app/b.yaml", "2")]], &app()).is_err());
         // Half of it is taken back already.
-        let changes = back([&good, &bad, &[("app/a", "1"), ("app/b", "2")]], &app()).unwrap();
-        assert_eq!(changes.into_keys().collect::<Vec<_>>(), ["app/b"]);
+        let changes = back([&good, &bad, &[("app/a.yaml", "1"), ("app/b.yaml", "2")]], &app()).unwrap();
+        assert_eq!(changes.into_keys().collect::<Vec<_>>(), ["app/b.yaml"]);
         assert_eq!(back([&good, &bad, &good], &app()).unwrap(), Changes::new());
     }
 
     #[test]
     fn nothing_is_taken_back_where_nothing_changed_or_may() {
-        let good = [("app/a", "1"), ("app/.hidden", "1")];
-        let bad = [("app/a", "1"), ("app/.hidden", "2")];
+        let good = [("app/a.yaml", "1"), ("app/.hidden", "1")];
+        let bad = [("app/a.yaml", "1"), ("app/.hidden", "2")];
         assert_eq!(back([&good, &bad, &bad], &app()), Err(Error::Same));
-        let broken = [("app/a", "2"), ("app/kustomization.yaml", "a: [")];
+        let broken = [("app/a.yaml", "2"), ("app/kustomization.yaml", "a: [")];
         assert_eq!(back([&broken, &good, &good], &app()), Err(Error::Unknown));
         let changes = back([&good, &broken, &broken], &app()).unwrap();
-        let expected = ["app/a", "app/kustomization.yaml"];
+        let expected = ["app/a.yaml", "app/kustomization.yaml"];
         assert_eq!(changes.into_keys().collect::<Vec<_>>(), expected);
     }
 }

@@ -147,10 +147,10 @@ pub struct Revert {
     #[schemars(length(max = 512), regex(pattern = r"^([^\r\n]*@)?sha1:[0-9a-f]{40}$"))]
     pub to: String,
 
-    /// Path of the only file that is taken back. Defaults to all files that the Kustomization is built from: those below its path, and
-    /// what kustomizations there lead to.
+    /// Path of the only file that is taken back. Defaults to all files that the Kustomization is built from: YAML below its path and in
+    /// what kustomizations there lead to, and other files that they name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[^\r\n]+$"))]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[^\r\n]*\.ya?ml$"))]
     pub path: Option<String>,
 }
 
