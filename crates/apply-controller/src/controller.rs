@@ -18,6 +18,7 @@ use kube::runtime::watcher;
 use kube_apply::Drift;
 use reconcile_kit::base;
 use reconcile_kit::freezes::{self, Freezes};
+use reconcile_kit::references::Target;
 use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
@@ -106,10 +107,19 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
                 true
             }
         };
-        context.enqueue(|object| {
-            (matters && ObjectKey::from_object(object) == key)
-                || dependencies::is_concerned(object, &key, matters)
+        let source = now.as_ref().map(|object| {
+            let source = &object.spec.source_ref;
+            let key = ObjectKey::new(source_namespace(object), &*source.name);
+            Target::Source(source.kind.as_str(), key)
         });
+        context.base.note(&key, now.as_deref(), source);
+        if matters && now.as_ref().is_some_and(|object| context.base.is_ours(object)) {
+            context.base.queue.add(key.clone());
+        }
+        let dependents = context.base.users(&Target::Object(key.clone())).into_iter();
+        dependents
+            .filter(|object| dependencies::is_concerned(&**object, &key, matters))
+            .for_each(|object| context.base.queue.add(ObjectKey::from_object(&*object)));
         if now.is_none() {
             context.forget(&key);
         }
@@ -124,10 +134,10 @@ where
     let mut changes = std::pin::pin!(changes);
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
-        context.enqueue(|object| {
-            let source = &object.spec.source_ref;
-            source.kind == kind && source.name == key.name && source_namespace(object) == key.namespace
-        });
+        let users = context.base.users(&Target::Source(kind.as_str(), key));
+        users
+            .iter()
+            .for_each(|object| context.base.queue.add(ObjectKey::from_object(&**object)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::delivery::FreezeKind;
-use api::helm::HelmRelease;
+use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::ValuesKind;
 use api::source::{ExternalArtifact, HelmChart, OCIRepository};
 use controller_kit::flags::ALL_CONFIGS;
@@ -78,9 +78,17 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let follow = futures::future::join5(
         follow::releases(Arc::clone(&context), releases_changed),
         futures::future::join3(
-            follow::source(Arc::clone(&context), charts_changed),
-            follow::source(Arc::clone(&context), oci_changed),
-            follow::source(Arc::clone(&context), external_changed),
+            follow::source(Arc::clone(&context), ChartArtifactKind::HelmChart, charts_changed),
+            follow::source(
+                Arc::clone(&context),
+                ChartArtifactKind::OCIRepository,
+                oci_changed,
+            ),
+            follow::source(
+                Arc::clone(&context),
+                ChartArtifactKind::ExternalArtifact,
+                external_changed,
+            ),
         ),
         futures::future::join(
             follow::drift(Arc::clone(&context), setup.drifts),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::helm::HelmRelease;
+use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
 use controller_kit::runtime::ReconcileTrigger;
@@ -21,6 +21,7 @@ use kube::{Api, ResourceExt as _};
 use kube_apply::Drift;
 use reconcile_kit::base;
 use reconcile_kit::dependencies::{self, is_ready};
+use reconcile_kit::references::Target;
 use reconcile_kit::{freezes, patience};
 
 use crate::context::Context;
@@ -91,10 +92,16 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
             // What is to be uninstalled need not become ready.
             memory::stop(&context.memory, &key);
         }
-        context.enqueue(|object| {
-            (changed_itself && ObjectKey::from_object(object) == key)
-                || dependencies::is_concerned(object, &key, became_ready)
-        });
+        let source = now.as_ref().and_then(|object| source::reference(object));
+        let source = source.map(|source| Target::Source(kind_name(source.kind), source.key));
+        context.base.note(&key, now.as_deref(), source);
+        if changed_itself && now.as_ref().is_some_and(|object| context.base.is_ours(object)) {
+            context.wake(key.clone());
+        }
+        let dependents = context.base.users(&Target::Object(key.clone())).into_iter();
+        dependents
+            .filter(|object| dependencies::is_concerned(&**object, &key, became_ready))
+            .for_each(|object| context.wake(ObjectKey::from_object(&*object)));
         if now.is_none() {
             context.forget(&key);
         }
@@ -102,18 +109,28 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
 }
 
 /// Enqueues the HelmReleases of a source that changed. A HelmChart also wakes the one that it was made for.
-pub async fn source<K>(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<K>>)
-where
+pub async fn source<K>(
+    context: Arc<Context>,
+    kind: ChartArtifactKind,
+    changes: impl Stream<Item = ObjectRef<K>>,
+) where
     K: kube::Resource<DynamicType = ()>,
 {
-    let kind = K::kind(&());
     let mut changes = std::pin::pin!(changes);
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
-        context.enqueue(|object| {
-            source::reference(object)
-                .is_some_and(|reference| reference.key == key && format!("{:?}", reference.kind) == kind)
-        });
+        let users = context.base.users(&Target::Source(kind_name(kind), key));
+        users
+            .iter()
+            .for_each(|object| context.wake(ObjectKey::from_object(&**object)));
+    }
+}
+
+fn kind_name(kind: ChartArtifactKind) -> &'static str {
+    match kind {
+        ChartArtifactKind::OCIRepository => "OCIRepository",
+        ChartArtifactKind::HelmChart => "HelmChart",
+        ChartArtifactKind::ExternalArtifact => "ExternalArtifact",
     }
 }
 

@@ -18,12 +18,17 @@ use kube::{Client, Resource};
 use kube_apply::Owner;
 use serde::Serialize;
 
+use crate::dependencies;
+use crate::references::{References, Target};
+
 /// Context that all reconciles of a kind share, whatever the kind does.
 pub struct Base<K: Resource<DynamicType = ()> + Clone + 'static> {
     /// The connection to the API server.
     pub client: Client,
     /// All objects of the kind in scope, of all shards: one may depend on another's. With our own newest writes.
     pub objects: Cache<K>,
+    /// What they refer to.
+    pub references: References,
     /// Queue of objects to reconcile.
     pub queue: Queue<ObjectKey>,
     /// Where objects are delivered, and as whom.
@@ -62,6 +67,19 @@ where
             .filter(|object| is_concerned(object) && self.is_ours(object))
             .map(|object| ObjectKey::from_object(&*object))
             .collect()
+    }
+
+    /// Notes what an object depends on and is made of, as it is now; nothing if it is gone.
+    pub fn note(&self, key: &ObjectKey, object: Option<&K>, source: Option<Target>) {
+        let depends_on = object.into_iter().flat_map(dependencies::keys);
+        let targets = depends_on.map(Target::Object).chain(source);
+        self.references.note(key, targets.collect());
+    }
+
+    /// Returns the objects of our shard that depend on something or are made of it.
+    pub fn users(&self, target: &Target) -> Vec<Arc<K>> {
+        let users = self.references.users(target).into_iter();
+        users.filter_map(|key| self.object(&key)).collect()
     }
 
     /// Drops what is known of an object that is gone.

@@ -157,6 +157,14 @@ pub fn is_concerned<K: Delivers>(object: &K, changed: &ObjectKey, ready: bool) -
         .any(|reference| (ready || reference.ready_expr.is_some()) && key_of(object, reference) == *changed)
 }
 
+/// The objects that an object depends on.
+pub fn keys<K: Delivers>(object: &K) -> impl Iterator<Item = ObjectKey> {
+    object
+        .depends_on()
+        .iter()
+        .map(|reference| key_of(object, reference))
+}
+
 /// Returns whether an object is ready, for its newest generation.
 pub fn is_ready<K: StatusObject>(object: &K) -> bool {
     let observed = object.status().and_then(HasConditions::observed_generation);

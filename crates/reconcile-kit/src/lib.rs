@@ -29,6 +29,7 @@ pub mod freezes;
 pub mod inventory;
 pub mod memory;
 pub mod patience;
+pub mod references;
 pub mod setup;
 pub mod sources;
 pub mod writer;

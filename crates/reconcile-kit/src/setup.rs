@@ -20,6 +20,7 @@ use workload_identity::Identities;
 
 use crate::base::{Base, is_in};
 use crate::flags::DeliveryFlags;
+use crate::references::References;
 
 /// Set-up made from flags, whatever the kind.
 pub struct Setup {
@@ -90,6 +91,7 @@ where
         .objects(objects.clone(), move |object: &K| is_in(&ours, object));
     Base {
         objects: Cache::new(objects),
+        references: References::default(),
         queue: Queue::new(&K::kind(&()).to_lowercase(), flags.common.rate, &kit.metrics),
         targets,
         events: kit.recorder,
