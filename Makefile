@@ -14,7 +14,7 @@ export RUST_LIB_BACKTRACE ?= 0
 export RUST_TEST_THREADS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores * 3)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-scale bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -129,6 +129,11 @@ bench-rest: build ## Measure N Kustomizations (N=1000) at rest for SECONDS=300, 
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-rest --kustomizations $(or $(N),1000) --seconds $(or $(SECONDS),300) --interval $(or $(INTERVAL),1h) $(if $(PEER),--peer $(PEER))
+
+bench-scale: build ## Measure what N=50000 Kustomizations cost that are only watched: memory for each, CPU for each change; PEER=folder with Flux's
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-scale --objects $(or $(N),50000) $(if $(PEER),--peer $(PEER))
 
 bench-releases: build ## Measure N HelmReleases of one chart (N=100), release build; PEER=folder with Flux's binaries
 	$(CARGO) build --release --locked -p source-controller -p helm-controller

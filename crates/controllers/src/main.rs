@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 use controller_kit::Parse;
 
 use crate::command_line::{All, groups};
@@ -46,14 +47,17 @@ fn main() -> ExitCode {
         }
         _ => {
             let names: Vec<_> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
-            eprintln!(
-                "usage: windlass-controllers CONTROLLER [FLAGS]\n       windlass-controllers all [FLAGS] [-- CONTROLLER [FLAGS]]...\n\n\
-                 controllers: {}",
+            refuse(&format!(
+                "name a controller, or all\n\nUsage: windlass-controllers CONTROLLER [FLAGS]\n       windlass-controllers all [FLAGS] [-- CONTROLLER \
+                 [FLAGS]]...\n\nControllers: {}\n",
                 names.join(", ")
-            );
-            ExitCode::from(2)
+            ))
         }
     }
+}
+
+fn refuse(problem: &str) -> ! {
+    clap::Error::raw(ErrorKind::InvalidValue, problem).exit()
 }
 
 fn find(name: &str) -> Option<Parse> {
@@ -78,8 +82,7 @@ fn run_all(arguments: Vec<OsString>) -> ExitCode {
         let name = group.first().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let Some(parse) = find(&name) else {
-            eprintln!("windlass-controllers all: '{name}' after -- is not a controller");
-            return ExitCode::from(2);
+            refuse(&format!("'{name}' after -- is not a controller\n"));
         };
         match parse(group) {
             Ok(program) => programs.push(program),

@@ -146,7 +146,7 @@ mod tests {
     impl Names for Texts {
         fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
             let start = start_of(folder);
-            let from = self.0.iter().map(|(path, _)| *path);
+            let from = self.0.keys().copied();
             below(from.skip_while(move |path| *path < start.as_str()), folder)
         }
 

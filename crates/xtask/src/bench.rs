@@ -18,5 +18,6 @@ pub mod preview;
 mod ready;
 pub mod releases;
 pub mod rest;
+pub mod scale;
 pub mod source;
 pub mod sync;

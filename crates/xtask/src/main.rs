@@ -43,6 +43,8 @@ enum Task {
     BenchChain(bench::chain::Arguments),
     /// Measure many Kustomizations that have nothing to do: API requests, CPU, memory.
     BenchRest(bench::rest::Arguments),
+    /// Measure what very many Kustomizations cost that are only watched: memory for each, CPU for each change.
+    BenchScale(bench::scale::Arguments),
     /// Measure many HelmReleases of one chart: installed, upgraded, at rest.
     BenchReleases(bench::releases::Arguments),
     /// Measure notification-controller: events taken and passed on, from an event to its message, at rest.
@@ -83,6 +85,7 @@ fn main() -> Result<()> {
         Task::BenchSync(arguments) => bench::sync::run(&arguments),
         Task::BenchChain(arguments) => bench::chain::run(&arguments),
         Task::BenchRest(arguments) => bench::rest::run(&arguments),
+        Task::BenchScale(arguments) => bench::scale::run(&arguments),
         Task::BenchReleases(arguments) => bench::releases::run(&arguments),
         Task::BenchNotify(arguments) => bench::notify::run(&arguments),
         Task::BenchImages(arguments) => bench::image::run(&arguments),
