@@ -109,7 +109,7 @@ struct Host {
 }
 
 impl Program {
-    /// A controller that works until it is told to stop. The work ends by itself when `Context::token` is cancelled.
+    /// A controller that runs until it is stopped. The work ends by itself when `Context::token` is cancelled.
     pub fn new<W, F>(app: App, work: W) -> Self
     where
         W: FnOnce(Context) -> F + 'static,
@@ -157,9 +157,9 @@ impl Program {
         }
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is stopped.
     ///
-    /// Errors are logged here with all their causes, and nowhere else.
+    /// Errors are logged with all their causes.
     pub fn run(self) -> ExitCode {
         let (log, endpoints) = (self.log.clone(), self.endpoints.clone());
         run_together(vec![self], &log, &endpoints)
@@ -168,13 +168,18 @@ impl Program {
 
 /// The `main` of a controller.
 pub fn main(parse: Parse) -> ExitCode {
-    match parse(std::env::args_os().collect()) {
+    run(parse, std::env::args_os().collect())
+}
+
+/// Runs a controller with a command line, of which the first word is its name.
+pub fn run(parse: Parse, arguments: Vec<OsString>) -> ExitCode {
+    match parse(arguments) {
         Ok(program) => program.run(),
         Err(error) => error.exit(),
     }
 }
 
-/// Runs controllers in one process, until it is told to stop or one of them fails. Their endpoints are one.
+/// Runs controllers in one process until it is stopped or one of them fails. They share the endpoints.
 pub fn run_together(programs: Vec<Program>, log: &LogFlags, endpoints: &EndpointFlags) -> ExitCode {
     process::init();
     telemetry::init(log);

@@ -48,7 +48,7 @@ mod standby;
 mod mock_api;
 
 pub use crate::flags::App;
-pub use app::{Context, LeadershipLost, Parse, Program, Standby, main, run_together};
+pub use app::{Context, LeadershipLost, Parse, Program, Standby, main, run, run_together};
 pub use elections::Elections;
 pub use object_key::{ObjectKey, check_name};
 pub use standby::Listeners;

@@ -34,18 +34,15 @@ const ALL: &str = "all";
 
 fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    let called = arguments.first().map(Path::new).and_then(Path::file_name);
-    if let Some(parse) = called.and_then(|name| find(&name.to_string_lossy())) {
-        return run_one(parse, arguments);
+    let word = |at: usize| arguments.get(at).map(Path::new).and_then(Path::file_name);
+    let parse = |at| find(&word(at)?.to_string_lossy());
+    if let Some(parse) = parse(0) {
+        return controller_kit::run(parse, arguments);
     }
-    let named = arguments.get(1).map(|name| name.to_string_lossy().into_owned());
-    match named.as_deref() {
-        Some(ALL) => run_all(arguments.split_off(1)),
-        Some(name) if find(name).is_some() => {
-            let arguments = arguments.split_off(1);
-            find(name).map_or(ExitCode::FAILURE, |parse| run_one(parse, arguments))
-        }
-        _ => {
+    match parse(1) {
+        Some(parse) => controller_kit::run(parse, arguments.split_off(1)),
+        None if arguments.get(1).is_some_and(|word| word == ALL) => run_all(arguments.split_off(1)),
+        None => {
             let names: Vec<_> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
             refuse(&format!(
                 "name a controller, or all\n\nUsage: windlass-controllers CONTROLLER [FLAGS]\n       windlass-controllers all [FLAGS] [-- CONTROLLER \
@@ -64,13 +61,6 @@ fn find(name: &str) -> Option<Parse> {
     let name = if name == ALIAS.0 { ALIAS.1 } else { name };
     let found = CONTROLLERS.iter().find(|(known, _)| *known == name);
     found.map(|(_, parse)| *parse)
-}
-
-fn run_one(parse: Parse, arguments: Vec<OsString>) -> ExitCode {
-    match parse(arguments) {
-        Ok(program) => program.run(),
-        Err(error) => error.exit(),
-    }
 }
 
 fn run_all(arguments: Vec<OsString>) -> ExitCode {

@@ -1,5 +1,7 @@
 //! `windlass rollback --commit`: what changed since a revision is taken back in Git, by a ChangeRequest (ADR 22).
 
+use std::collections::BTreeSet;
+
 use api::delivery::{ChangeRequestSpec, Revert};
 use delivery_diff::{Archives, Reader, declared, place_of};
 use delivery_graph::object::{list, text};
@@ -62,7 +64,8 @@ fn commits(object: &Value, asked: Option<&str>) -> Result<(String, String), Stri
     let good = history.filter(|entry| text(entry, "/lastReconciledStatus") == "ReconciliationSucceeded");
     let mut good: Vec<&str> = good.map(|entry| text(entry, "/metadata/revision")).collect();
     good.retain(|revision| commit(revision).is_some() && commit(revision) != commit(from));
-    good.dedup();
+    let mut seen = BTreeSet::new();
+    good.retain(|revision| seen.insert(*revision));
     let to = match (asked, good.as_slice()) {
         (None, [newest, ..]) => (*newest).to_owned(),
         (None, []) => {
@@ -133,6 +136,9 @@ mod tests {
         for wrong in ["ddd", "main", "ccc", ""] {
             assert!(found(Some(wrong)).is_err(), "{wrong}");
         }
+        // It has been there, elsewhere, and there again.
+        let again = kustomization('c', &[('b', good), ('a', good), ('b', good)]);
+        assert_eq!(commits(&again, Some("bbb")), Ok((revision('c'), revision('b'))));
         // A healthy one is taken back as well.
         let healthy = kustomization('b', &[('b', good), ('a', good)]);
         assert_eq!(commits(&healthy, None), Ok((revision('b'), revision('a'))));
