@@ -28,7 +28,7 @@ fn image(scene: &Scene, kind: &str, name: &str, spec: Value) -> Value {
 
 fn repository(scene: &Scene, name: &str, host: &str) -> Value {
     let spec =
-        json!({"image": format!("{host}/{name}"), "interval": "1h", "insecure": true, "timeout": "20s"});
+        json!({"image": format!("{host}/{name}"), "interval": "1h", "insecure": true, "timeout": "2m"});
     image(scene, "ImageRepository", name, spec)
 }
 

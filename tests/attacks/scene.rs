@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 pub const HELM: &str = "helm.toolkit.fluxcd.io/v2";

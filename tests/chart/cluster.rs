@@ -130,4 +130,4 @@ pub fn said(output: &Output, arguments: &[&str]) -> Result<String> {
 }
 
 /// How long something may take that is watched for.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);

@@ -13,7 +13,7 @@ use super::decisions::client_of;
 
 const TEAM: &str = "team";
 const EXCEPTION: &str = "windlass.dev/freeze-exception";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 fn kustomizations(client: Client) -> Api<DynamicObject> {
     objects::api(&client, "kustomize.toolkit.fluxcd.io/v1", "Kustomization", TEAM)

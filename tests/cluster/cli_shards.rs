@@ -16,7 +16,7 @@ use testkit::{ControlPlane, Controller, GitServer, Options, install_all_crds, wa
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 const LABEL: &str = "sharding.fluxcd.io/key";
 const APPS: usize = 8;

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 const SHARD: &str = "sharding.fluxcd.io/key";
 
 /// Long enough for a loaded machine; nothing waits this long unless it is broken.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// All tests run on one runtime: the servers of the shared world live on it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));

@@ -14,7 +14,7 @@ use testkit::{ControlPlane, Controller, Options, artifact_access, install_all_cr
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 /// A user who is not of one cluster, and their token.
 pub const ANA_EVERYWHERE: &str = "ana@example.com";
 pub const ANA: &str = "token-of-ana";

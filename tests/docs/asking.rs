@@ -14,7 +14,7 @@ use testkit::{ControlPlane, Controller, Options, install_all_crds};
 use crate::page::{Piece, Treatment, read};
 use crate::shell::Shell;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 const OBJECTS: &str = "tests/cases/flux-objects/objects.json";
 
 const TREATMENTS: &[(&str, Treatment)] = &[(

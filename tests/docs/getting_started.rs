@@ -17,7 +17,7 @@ use testkit::{ControlPlane, Controller, GitServer, HelmRepository, Options, wait
 use crate::page::{Piece, Treatment, read};
 use crate::shell::Shell;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 const NAMESPACE: &str = "flux-system";
 
 /// Treatment of commands that do not simply run to their end.

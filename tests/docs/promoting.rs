@@ -12,7 +12,7 @@ use testkit::{ControlPlane, Controller, GitServer, Options, install_all_crds, wa
 use crate::page::{Piece, read};
 use crate::shell::Shell;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(240);
 const TEAM: &str = "team";
 const PIPELINE: &str = "delivery.windlass.dev/v1alpha1";
 

@@ -17,7 +17,7 @@ use testkit::{
 use crate::page::{Piece, read};
 use crate::shell::Shell;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(240);
 const PAGE: &str = "docs/ci-with-tekton.md";
 /// Tasks that do not run here, and why.
 const SKIPPED: [(&str, &str); 1] = [("scan", "trivy is not there")];

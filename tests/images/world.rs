@@ -15,7 +15,7 @@ use testkit::{ControlPlane, Controller, GitServer, Registry, install_all_crds, w
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 /// Objects with this label belong to the controller that a story kills.
 pub const KILLED: &str = "images.example.com/killed";
 pub const IMAGE: &str = "image.toolkit.fluxcd.io/v1";

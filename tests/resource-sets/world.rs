@@ -13,7 +13,7 @@ use testkit::{ControlPlane, Controller, install_all_crds, install_flux_operator_
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 pub const GROUP: &str = "fluxcd.controlplane.io/v1";
 /// Objects with this label belong to the controller that is locked down.
 const LOCKED: &str = "resource-sets.example.com/locked";
