@@ -16,8 +16,10 @@ use pkcs8::EncryptedPrivateKeyInfoRef;
 use pkcs8::der::Decode as _;
 use pkcs8::pkcs5::EncryptionScheme;
 use pkcs8::pkcs5::pbes2::Kdf as Pbes2Kdf;
+use russh::keys::ssh_key::private::Ed25519Keypair;
 use russh::keys::ssh_key::{self, Kdf};
 use russh::keys::{Algorithm, HashAlg, PrivateKey, decode_secret_key};
+use zeroize::Zeroizing;
 
 use error::MAX_TEXT;
 
@@ -35,6 +37,11 @@ const MAX_SCRYPT_PARALLELIZATION: u16 = 16;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to sign with the ssh key {0}")]
 pub struct SignError(String);
+
+/// A key that was not made or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("failed to make an ssh key")]
+pub struct GenerateError;
 
 /// A private key, ready to sign.
 #[derive(Clone)]
@@ -81,6 +88,37 @@ impl Identity {
         };
         check_type(&key)?;
         Ok(Self { key: Arc::new(key) })
+    }
+
+    /// Makes a new key of the type ed25519.
+    ///
+    /// # Errors
+    /// When the machine gives no random bytes.
+    pub fn generate() -> Result<Self, GenerateError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        aws_lc_rs::rand::fill(seed.as_mut()).map_err(|_| GenerateError)?;
+        let key = PrivateKey::from(Ed25519Keypair::from_seed(&seed));
+        Ok(Self { key: Arc::new(key) })
+    }
+
+    /// The private key as `ssh-keygen` writes it, without a passphrase.
+    ///
+    /// # Errors
+    /// When it cannot be written, which is never so for keys of [`Identity::generate`].
+    pub fn to_openssh(&self) -> Result<Zeroizing<String>, GenerateError> {
+        let text = self.key.to_openssh(ssh_key::LineEnding::LF);
+        text.map_err(|_| GenerateError)
+    }
+
+    /// The public key as servers take it: its type and the key, without a comment.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn public(&self) -> Result<String, GenerateError> {
+        let mut public = self.key.public_key().clone();
+        public.set_comment("");
+        let text = public.to_openssh().map_err(|_| GenerateError)?;
+        Ok(text.trim().to_owned())
     }
 
     /// Its type, such as `ssh-ed25519`.

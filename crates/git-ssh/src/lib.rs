@@ -19,6 +19,7 @@ mod dial;
 mod error;
 pub mod identity;
 pub mod known_hosts;
+pub mod scan;
 mod session;
 mod stream;
 

@@ -20,7 +20,7 @@ use crate::known_hosts::{KnownHosts, Verdict};
 use crate::stream::Running;
 
 /// Bytes that a server may send before it runs our program: keys, banners, lists of algorithms.
-const MAX_HANDSHAKE_BYTES: u64 = 4 << 20;
+pub(crate) const MAX_HANDSHAKE_BYTES: u64 = 4 << 20;
 /// How much the server may send before we read it. Git's answers flow one way and are read at once.
 const WINDOW_BYTES: u32 = 1 << 20;
 
@@ -305,7 +305,7 @@ impl From<russh::Error> for Failure {
 }
 
 impl Failure {
-    fn into_error(self, target: &Target) -> Error {
+    pub(crate) fn into_error(self, target: &Target) -> Error {
         match self {
             Self::Ours(error) => error,
             Self::Russh(error) => lost(target, error),

@@ -1,6 +1,8 @@
 //! Fetching from the real sshd.
 
 use git_ssh::algorithms::Algorithms;
+use git_ssh::identity::Identity;
+use git_ssh::scan::scan;
 use testkit::ForwardProxy;
 use testkit::forward_proxy;
 use testkit::git::{KeyPair, SshServer};
@@ -459,4 +461,48 @@ async fn a_silent_or_senseless_server_does_not_hold_the_fetch() {
             "{index}: {text}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_key_that_is_made_and_host_keys_that_are_read_open_a_repository() {
+    let peer = SshPeer::start(OVER_V2).await;
+    let commit = peer.commit("first", "a", "1");
+    let url = Url::parse(peer.repository.url()).unwrap();
+    let (host, port) = (url.host_str().unwrap(), url.port().unwrap());
+    let keys = scan(host, port, Instant::now() + Duration::from_secs(30))
+        .await
+        .unwrap();
+    let types: Vec<_> = keys.iter().map(|key| key.key_type.as_str()).collect();
+    assert_eq!(types, ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]);
+    assert!(keys.iter().all(|key| key.fingerprint.starts_with("SHA256:")));
+
+    let key = Identity::generate().unwrap();
+    peer.server
+        .authorize(&format!("{} made", key.public().unwrap()))
+        .unwrap();
+    for known in &keys {
+        let mut request = peer.request(MAIN);
+        request.remote.way = Way::Ssh(Box::new(ssh::Settings {
+            identity: key.to_openssh().unwrap().as_bytes().to_vec(),
+            passphrase: None,
+            known_hosts: format!("{}\n", known.line).into_bytes(),
+            algorithms: Algorithms::default(),
+            proxy: None,
+        }));
+        match fetch(request).await.unwrap() {
+            Outcome::Fetched(checkout) => assert_eq!(checkout.resolved.commit.to_string(), commit),
+            Outcome::Unchanged(_) => panic!("nothing was known before"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_has_no_host_keys() {
+    let port = testkit::ports::free_port().unwrap();
+    let error = scan("127.0.0.1", port, Instant::now() + Duration::from_secs(10)).await;
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("failed to reach '127.0.0.1:{port}'")),
+        "{error}"
+    );
 }
