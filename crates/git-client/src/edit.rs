@@ -74,6 +74,18 @@ pub struct Edited {
 /// # Errors
 /// When a folder on the way cannot be read, or a path leads to something else than a file.
 pub fn edit(pack: &Pack, changes: Changes) -> Result<Edited, Error> {
+    edit_root(Some(pack), changes)
+}
+
+/// Makes the tree of a first commit, which holds these files only.
+///
+/// # Errors
+/// When a path is not valid.
+pub fn create(files: Changes) -> Result<Edited, Error> {
+    edit_root(None, files)
+}
+
+fn edit_root(pack: Option<&Pack>, changes: Changes) -> Result<Edited, Error> {
     for path in changes.keys() {
         if !path.split('/').all(is_safe) {
             return Err(Error::RefusePath(path.clone()));
@@ -81,7 +93,7 @@ pub fn edit(pack: &Pack, changes: Changes) -> Result<Edited, Error> {
     }
     let mut objects = Vec::new();
     let changes = changes.into_iter().collect();
-    let root = edit_folder(pack, Some(pack.tree()), "", changes, &mut objects)?;
+    let root = edit_folder(pack, pack.map(Pack::tree), "", changes, &mut objects)?;
     let tree = match root {
         Some(tree) => tree,
         None => add(Kind::Tree, Vec::new(), &mut objects)?,
@@ -100,15 +112,15 @@ type Below = Vec<(String, Option<Content>)>;
 
 /// Makes the folder anew; None when nothing is left in it.
 fn edit_folder(
-    pack: &Pack,
+    pack: Option<&Pack>,
     folder: Option<ObjectId>,
     at: &str,
     changes: Below,
     objects: &mut Vec<Object>,
 ) -> Result<Option<ObjectId>, Error> {
-    let mut entries = match folder {
-        Some(folder) => read(pack, folder)?,
-        None => BTreeMap::new(),
+    let mut entries = match (pack, folder) {
+        (Some(pack), Some(folder)) => read(pack, folder)?,
+        _ => BTreeMap::new(),
     };
     for (name, below) in by_first_name(changes) {
         let path = if at.is_empty() {

@@ -8,7 +8,7 @@ use git_pack::Object;
 use super::ssh::SshPeer;
 use super::*;
 use crate::commit::{Draft, Person};
-use crate::edit::{Changes, Content, edit};
+use crate::edit::{Changes, Content, create, edit};
 use crate::push::{self, Move, push};
 
 /// A received commit.
@@ -487,4 +487,50 @@ async fn a_file_becomes_what_an_earlier_commit_has_without_its_content() {
         "{listed}"
     );
     peer.repository.git(&["fsck", "--strict"]).unwrap();
+}
+
+#[tokio::test]
+async fn an_empty_repository_gets_its_first_commit() {
+    let peer = SshPeer::start(&[]).await;
+    let fetched = fetch(peer.request(MAIN)).await;
+    assert!(
+        matches!(fetched, Err(Error::EmptyRepository)),
+        "{:?}",
+        fetched.err()
+    );
+    let edited = create(changes(&[("a/b.yaml", Some("1\n")), ("c", Some("2\n"))])).unwrap();
+    let draft = Draft {
+        tree: edited.tree,
+        parents: Vec::new(),
+        author: Person {
+            name: "Bot".into(),
+            email: String::new(),
+        },
+        time: 1_700_000_000,
+        message: "first\n".into(),
+    };
+    let commit = draft.commit(None).unwrap();
+    let (id, mut objects) = (commit.id(), edited.objects);
+    objects.push(commit);
+    let moves = vec![Move {
+        reference: "refs/heads/main".into(),
+        from: None,
+        to: Some(id),
+    }];
+    push(pushed(peer.request(MAIN).remote, moves, objects))
+        .await
+        .unwrap();
+    let checkout = checkout(peer.request(MAIN)).await;
+    assert_eq!(checkout.resolved.commit, id);
+    assert_eq!(checkout.subject, "first");
+    let mut files = Vec::new();
+    checkout
+        .pack
+        .walk(|entry| {
+            files.push(entry.path.to_owned());
+            Ok::<_, pack::Error>(true)
+        })
+        .unwrap();
+    assert_eq!(files, ["a", "a/b.yaml", "c"]);
+    assert!(create(changes(&[("../x", Some("1"))])).is_err());
 }
