@@ -221,6 +221,16 @@ impl<'a> Api<'a> {
         }
     }
 
+    /// Deletes what is at this path, if it is there.
+    pub async fn delete(&self, path: &[&str], query: &[(&str, &str)]) -> Result<(), Error> {
+        let request = self.request(Method::DELETE, path, query, None::<&()>)?;
+        let answer = self.exchange(request.clone()).await?;
+        match answer.status {
+            StatusCode::NOT_FOUND | StatusCode::GONE => Ok(()),
+            _ => self.success(&request, answer).map(drop),
+        }
+    }
+
     fn request(
         &self,
         method: Method,

@@ -60,9 +60,9 @@ pub struct Login {
 }
 
 /// A repository at a forge.
-pub struct Forge<'a>(Repository<'a>);
+pub struct Forge<'a>(pub(crate) Repository<'a>);
 
-enum Repository<'a> {
+pub(crate) enum Repository<'a> {
     GitHub(GitHub<'a>),
     GitLab(GitLab<'a>),
     Gitea(Gitea<'a>),

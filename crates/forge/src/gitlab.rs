@@ -89,7 +89,7 @@ impl<'a> GitLab<'a> {
         })
     }
 
-    fn path<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
+    pub(crate) fn path<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
         [&["projects", &self.project], rest].concat()
     }
 

@@ -1,4 +1,4 @@
-//! Git services ("forges") over their REST APIs: pull requests, checks, statuses of commits.
+//! Git services ("forges") over their REST APIs: repositories and deploy keys, pull requests, checks, statuses of commits.
 //!
 //! In: the address of a repository, a login, and an [`exchange::Exchange`] that sends requests. Nothing here opens a
 //! connection, reads a Secret or knows Kubernetes. [`Forge`] is one face for all; what is special stays in the file of
@@ -19,6 +19,7 @@ mod forge;
 pub mod gitea;
 pub mod github;
 pub mod gitlab;
+pub mod hosting;
 pub mod incoming;
 pub mod log;
 pub mod markdown;

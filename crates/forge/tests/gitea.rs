@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use forge::check::{self, State as CheckState, Status, Verdict};
 use forge::exchange::{Answer, Exchange, Request};
+use forge::hosting;
 use forge::pull_request::{Draft, Merge, Method, State};
 use forge::{Error, Forge, Kind, Login};
 use futures::future::BoxFuture;
+use git_ssh::identity::Identity;
 use serde_json::{Value, json};
 use testkit::Gitea;
 use testkit::gitea::User;
@@ -245,4 +247,35 @@ async fn a_wrong_token_and_a_missing_repository_are_named() {
         refused.contains("answered 401") && !refused.contains("not-a-token"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn a_repository_is_made_and_gets_a_deploy_key() {
+    let gitea = Gitea::start().await.unwrap();
+    let bot = gitea.add_user("bot").await.unwrap();
+    let forge = sign_in(&gitea, "bot/fleet", &bot);
+    assert_eq!(forge.hosted().await.unwrap(), None);
+    let draft = hosting::Draft {
+        description: "clusters",
+        private: true,
+        personal: true,
+        default_branch: "main",
+    };
+    let made = forge.make(draft).await.unwrap();
+    assert_eq!(made.default_branch, "", "there is no commit yet");
+    assert_eq!(forge.hosted().await.unwrap(), Some(made));
+    let again = forge.make(draft).await.unwrap_err().to_string();
+    assert!(again.starts_with("failed to make the repository: "), "{again}");
+
+    let key = Identity::generate().unwrap().public().unwrap();
+    forge.add_deploy_key("cluster", &key, true).await.unwrap();
+    let keys = forge.deploy_keys().await.unwrap();
+    assert_eq!(keys.len(), 1);
+    assert_eq!(
+        (keys[0].title.as_str(), keys[0].key.as_str(), keys[0].read_only),
+        ("cluster", key.as_str(), true)
+    );
+    forge.remove_deploy_key(&keys[0].id).await.unwrap();
+    assert_eq!(forge.deploy_keys().await.unwrap(), []);
+    forge.remove_deploy_key(&keys[0].id).await.unwrap();
 }
