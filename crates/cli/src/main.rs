@@ -11,6 +11,7 @@ mod check;
 mod cluster;
 mod completion;
 mod console;
+mod create;
 mod diff;
 mod dora;
 mod events;
@@ -18,6 +19,7 @@ mod get;
 mod giveback;
 mod history;
 mod hold;
+mod host_keys;
 mod install;
 mod logs;
 mod pflag;
@@ -113,6 +115,7 @@ enum Command {
     Rollback(Box<hold::Rollback>),
     /// Change the manifest of an object by pull request.
     Edit(Box<change::Edit>),
+    /// Propose manifests for manually created objects by pull request.
     /// Propose new manifests by pull request.
     Propose(Box<change::Propose>),
     /// Hold back a tag of an image policy, releases of a pipeline, or all that is new for an application.
@@ -128,6 +131,9 @@ enum Command {
     Push(Box<push::Flags>),
     /// Give an image another tag, without moving its content.
     Tag(Box<tag::Flags>),
+    /// Create objects from flags, or print their manifests.
+    Create(Box<create::Flags>),
+    /// Compare a cluster with one recreated from Git, and report what would be lost.
     /// Install or upgrade the controllers.
     Install(Box<install::Flags>),
     /// Uninstall the controllers; delivered objects stay.
@@ -195,6 +201,7 @@ fn main() -> ExitCode {
         Command::Diff(flags) => end(diff::run(&flags)),
         Command::Push(flags) => end(push::run(&flags)),
         Command::Tag(flags) => end(tag::run(&flags)),
+        Command::Create(flags) => end(create::run(&flags, report_line)),
         Command::Install(flags) => end(install::run(&flags, report_line)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, report_line)),
         Command::Takeover(flags) => end(takeover::run(&flags, report_line)),
