@@ -38,6 +38,7 @@ mod failures;
 mod fairness;
 mod fences;
 mod flux_cli;
+mod flux_create;
 mod formats;
 mod freezes;
 mod generator;

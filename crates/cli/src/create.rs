@@ -2,8 +2,13 @@
 //!
 //! Each kind is a module with its flags and a function that makes its objects of them. What is the same for all is here.
 
+mod image;
+mod kustomization;
+mod notification;
+mod release;
 mod secret;
 mod source;
+mod tenant;
 
 use std::time::Duration;
 
@@ -36,10 +41,29 @@ enum What {
         #[command(subcommand)]
         kind: source::Kind,
     },
+    /// Create a Kustomization.
+    #[command(visible_alias = "ks")]
+    Kustomization(Box<kustomization::Flags>),
+    /// Create a HelmRelease.
+    #[command(visible_alias = "hr")]
+    Helmrelease(Box<release::Flags>),
     /// Create a Secret in the form that an object expects.
     Secret {
         #[command(subcommand)]
         kind: secret::Kind,
+    },
+    /// Create the namespaces, service account and role binding of a tenant.
+    Tenant(Box<tenant::Flags>),
+    /// Create an Alert.
+    Alert(Box<notification::Alert>),
+    /// Create a Provider for Alerts.
+    AlertProvider(Box<notification::Provider>),
+    /// Create a Receiver of webhooks.
+    Receiver(Box<notification::Receiver>),
+    /// Create an object of image automation.
+    Image {
+        #[command(subcommand)]
+        kind: image::Kind,
     },
 }
 
@@ -128,7 +152,14 @@ impl Common {
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let (common, objects) = match &flags.what {
         What::Source { kind } => kind.objects(&report_line)?,
+        What::Kustomization(flags) => flags.objects()?,
+        What::Helmrelease(flags) => flags.objects()?,
         What::Secret { kind } => kind.objects(&report_line)?,
+        What::Tenant(flags) => flags.objects()?,
+        What::Alert(flags) => flags.objects()?,
+        What::AlertProvider(flags) => flags.objects()?,
+        What::Receiver(flags) => flags.objects()?,
+        What::Image { kind } => kind.objects()?,
     };
     if common.export {
         return print(&documents(&objects)?);
@@ -231,6 +262,15 @@ fn reference(flag: &str, text: &str) -> Result<(String, String, Option<String>),
     }
 }
 
+/// `NAME` or `NAMESPACE/NAME` of objects that must be ready before.
+fn dependencies(all: &[String]) -> Value {
+    let one = |text: &String| match text.split_once('/') {
+        Some((namespace, name)) => json!({"name": name, "namespace": namespace}),
+        None => json!({"name": text}),
+    };
+    all.iter().map(one).collect()
+}
+
 fn duration(duration: Duration) -> String {
     api::meta::Duration::from(duration).to_string()
 }
@@ -279,5 +319,9 @@ mod tests {
         for wrong in ["app", "/app", "Bucket/", "Bucket/a."] {
             assert!(reference("--source", wrong).is_err(), "{wrong}");
         }
+        assert_eq!(
+            dependencies(&["a".to_owned(), "n/b".to_owned()]),
+            json!([{"name": "a"}, {"name": "b", "namespace": "n"}])
+        );
     }
 }
