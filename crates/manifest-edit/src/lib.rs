@@ -6,9 +6,11 @@
 //! | `rules` | which files and manifests people may change |
 //! | `resources` | the list of files in a kustomization.yaml |
 //! | `edit` | all files of one request |
+//! | [`live`] | the manifest of an object that is in a cluster |
 
 mod document;
 mod edit;
+pub mod live;
 mod resources;
 mod rules;
 
