@@ -207,7 +207,7 @@ async fn wait(cluster: &Cluster, object: &Value, timeout: Duration) -> Result<()
 }
 
 /// Objects as Flux's command prints them.
-fn documents(objects: &[Value]) -> Result<String, Failure> {
+pub(crate) fn documents(objects: &[Value]) -> Result<String, Failure> {
     let mut text = String::new();
     for object in objects {
         let written = manifest::yaml::write(object).map_err(|error| Failure::Write(error.to_string()))?;

@@ -12,9 +12,11 @@ mod cluster;
 mod completion;
 mod console;
 mod create;
+mod delete;
 mod diff;
 mod dora;
 mod events;
+mod export;
 mod get;
 mod giveback;
 mod history;
@@ -133,6 +135,10 @@ enum Command {
     Tag(Box<tag::Flags>),
     /// Create objects from flags, or print their manifests.
     Create(Box<create::Flags>),
+    /// Print manifests of objects.
+    Export(Box<export::Flags>),
+    /// Delete an object.
+    Delete(Box<delete::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
     /// Install or upgrade the controllers.
     Install(Box<install::Flags>),
@@ -202,6 +208,8 @@ fn main() -> ExitCode {
         Command::Push(flags) => end(push::run(&flags)),
         Command::Tag(flags) => end(tag::run(&flags)),
         Command::Create(flags) => end(create::run(&flags, report_line)),
+        Command::Export(flags) => end(export::run(&flags)),
+        Command::Delete(flags) => end(delete::run(&flags)),
         Command::Install(flags) => end(install::run(&flags, report_line)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, report_line)),
         Command::Takeover(flags) => end(takeover::run(&flags, report_line)),

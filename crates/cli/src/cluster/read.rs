@@ -64,16 +64,18 @@ impl Cluster {
         }
     }
 
-    /// An object of a kind of ours; None when it is not there.
+    /// An object of a kind of ours; None when it, or its kind, is not there.
     pub(crate) async fn get(&self, id: &ObjectId) -> Result<Option<Value>, Failure> {
         let kind = known(id)?;
         let found = self
             .api(&kind.resource(), Some(&id.namespace))
-            .get_opt(&id.name)
+            .get(&id.name)
             .await;
-        found
-            .map(|object| object.map(|object| plain(object, kind)))
-            .map_err(|error| Failure::request(format!("get {id}"), error))
+        match found {
+            Ok(object) => Ok(Some(plain(object, kind))),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(Failure::request(format!("get {id}"), error)),
+        }
     }
 
     /// An object of a kind of ours, which has to be there.
