@@ -9,5 +9,8 @@
 //! values, with a newer version of itself (ADR 32).
 
 mod access;
+mod branch;
+mod files;
 mod flags;
 mod origin;
+mod sync;

@@ -16,4 +16,5 @@ mod rules;
 
 pub use document::{Documents, at_line, digest, find};
 pub use edit::{Error, edit};
+pub use resources::{NAMES as KUSTOMIZATION_FILES, add as add_resource};
 pub use rules::{is_open, is_within};

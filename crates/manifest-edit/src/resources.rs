@@ -4,11 +4,14 @@ use manifest::yaml::read_documents;
 use serde_json::{Value, json};
 
 /// Names of the file, in the order in which kustomize looks for them.
-pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Adds a file to the resources, by its path relative to the folder. None if it is there already. Nothing else of the text changes,
 /// comments and order included.
-pub(crate) fn add(file: &str, text: &str, resource: &str) -> Result<Option<String>, String> {
+///
+/// # Errors
+/// When the file cannot be read, or its resources are written in a way that is not understood.
+pub fn add(file: &str, text: &str, resource: &str) -> Result<Option<String>, String> {
     let before = read(file, text)?;
     let list = before.get("resources");
     let known = list.and_then(Value::as_array);
