@@ -40,6 +40,10 @@ const TREATMENTS: &[(&str, Treatment)] = &[
         Treatment::Skipped("the other way to the same release, which is there; tests/chart installs by it"),
     ),
     (
+        "windlass bootstrap",
+        Treatment::Skipped("the other way to install; tests/chart/bootstrap.rs"),
+    ),
+    (
         "helm uninstall windlass --namespace flux-system",
         Treatment::Skipped("the other way; the release is gone by then, and tests/chart uninstalls by it"),
     ),

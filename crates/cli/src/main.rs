@@ -4,7 +4,6 @@
 //! standard error, and the exit code. `build` and `template` end as kustomize and helm do, with 1; those that speak to a
 //! cluster end as [`Failure::exit_code`] says.
 
-#[expect(dead_code, reason = "the command comes when all of its steps are there")]
 mod bootstrap;
 mod build;
 mod change;
@@ -142,6 +141,8 @@ enum Command {
     /// Delete an object.
     Delete(Box<delete::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
+    /// Write the controllers to a Git repository, and have the cluster deliver itself from it.
+    Bootstrap(Box<bootstrap::Flags>),
     /// Install or upgrade the controllers.
     Install(Box<install::Flags>),
     /// Uninstall the controllers; delivered objects stay.
@@ -212,6 +213,7 @@ fn main() -> ExitCode {
         Command::Create(flags) => end(create::run(&flags, report_line)),
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
+        Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
         Command::Install(flags) => end(install::run(&flags, report_line)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, report_line)),
         Command::Takeover(flags) => end(takeover::run(&flags, report_line)),

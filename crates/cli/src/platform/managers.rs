@@ -50,7 +50,7 @@ pub(crate) async fn make_ours(
 }
 
 /// A Deployment that was updated in another way has parameters of it by default, which are no one's and forbidden with ours.
-async fn drop_rolling_update(located: &objects::Located) -> Result<(), Failure> {
+pub(crate) async fn drop_rolling_update(located: &objects::Located) -> Result<(), Failure> {
     let wanted = located.object.value().get("spec");
     let is_recreated = wanted.and_then(|spec| spec.pointer("/strategy/type")) == Some(&json!("Recreate"));
     if !is_recreated {

@@ -131,7 +131,7 @@ pub(crate) fn is_released(live: &ObjectMeta) -> bool {
 }
 
 /// Reduces an object to the parts that a dry run does not change by itself.
-fn content(mut object: DynamicObject) -> Value {
+pub(crate) fn content(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     object.metadata.resource_version = None;
     object.metadata.generation = None;
