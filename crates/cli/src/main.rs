@@ -25,6 +25,7 @@ mod hold;
 mod host_keys;
 mod install;
 mod logs;
+mod new;
 mod pflag;
 mod platform;
 mod progress;
@@ -141,6 +142,8 @@ enum Command {
     /// Delete an object.
     Delete(Box<delete::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
+    /// Write files to start from.
+    New(Box<new::Flags>),
     /// Write the controllers to a Git repository, and have the cluster deliver itself from it.
     Bootstrap(Box<bootstrap::Flags>),
     /// Install or upgrade the controllers.
@@ -213,6 +216,7 @@ fn main() -> ExitCode {
         Command::Create(flags) => end(create::run(&flags, report_line)),
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
+        Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
         Command::Install(flags) => end(install::run(&flags, report_line)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, report_line)),
