@@ -51,6 +51,7 @@ pub(crate) fn build_all(
     }
     let mut seen = BTreeSet::new();
     let mut named = BTreeSet::new();
+    let mut missing = Missing::default();
     while let Some((root, object)) = waiting
         .pop_front()
         .or_else(|| next_loose(scanned, &builds, &seen))
@@ -61,7 +62,7 @@ pub(crate) fn build_all(
         if !seen.insert((root.clone(), object.id())) {
             continue;
         }
-        let Some((folder, spec)) = of_kustomization(tree, &object, report) else {
+        let Some((folder, spec)) = of_kustomization(tree, &object, &mut missing, report) else {
             continue;
         };
         let Some(objects) = build(tree, &folder, &spec, Some(&object), report) else {
@@ -75,6 +76,7 @@ pub(crate) fn build_all(
             objects,
         });
     }
+    missing.report(scanned, &builds, report);
     // Those that a Kustomization builds were built once more than need be.
     let mut folders = folders.into_iter();
     builds.retain(|build| build.by.is_some() || folders.next().is_none_or(|folder| !named.contains(&folder)));
@@ -142,6 +144,7 @@ fn is_kustomization(object: &Object) -> bool {
 fn of_kustomization(
     tree: &dyn FileSystem,
     object: &Object,
+    missing: &mut Missing,
     report: &mut Report,
 ) -> Option<(String, KustomizationSpec)> {
     let read: Result<Kustomization, _> = serde_json::from_value(Value::Object(object.value().clone()));
@@ -156,23 +159,67 @@ fn of_kustomization(
     };
     let path = spec.path.clone().unwrap_or_default();
     let folder = flux_spec::build::path::clamp(&path);
+    let source = repository_of(object);
     if matches!(tree.kind(&folder), Ok(Some(FileKind::Directory))) {
+        missing.of_this_one.extend(source);
         return Some((folder, spec));
     }
-    let source = object.value().get("spec").and_then(|spec| spec.get("sourceRef"));
-    let named = |field: &str| {
-        source
-            .and_then(|source| source.get(field))
-            .and_then(Value::as_str)
-    };
-    if named("kind") == Some("GitRepository") {
-        let message = format!(
-            "its path ./{folder} is not in this repository; it is not checked, and fails unless GitRepository '{}' is another repository",
-            named("name").unwrap_or_default()
-        );
-        report.add("path", Level::Warning, message).of(object);
+    if let Some(source) = source {
+        missing.folders.push((object.clone(), folder, source));
     }
     None
+}
+
+/// Namespace and name of the GitRepository that a Kustomization is built from.
+fn repository_of(object: &Object) -> Option<(String, String)> {
+    let source = object.value().get("spec")?.get("sourceRef")?;
+    let named = |field: &str| source.get(field).and_then(Value::as_str);
+    let namespace = named("namespace").unwrap_or(object.namespace());
+    (named("kind") == Some("GitRepository"))
+        .then(|| Some((namespace.to_owned(), named("name")?.to_owned())))
+        .flatten()
+}
+
+/// Folders of Kustomizations that are not in this repository.
+#[derive(Default)]
+struct Missing {
+    folders: Vec<(Object, String, (String, String))>,
+    /// The GitRepositories that have folders which are.
+    of_this_one: BTreeSet<(String, String)>,
+}
+
+impl Missing {
+    /// A GitRepository that this repository declares, and that has no folder here, is another one.
+    fn report(self, scanned: &Scanned, builds: &[Build], report: &mut Report) {
+        let of_builds = builds.iter().flat_map(|build| &build.objects);
+        let of_files = loose(scanned, builds).flat_map(|(_, objects)| objects);
+        let declared: BTreeSet<(String, String)> = of_builds
+            .chain(of_files)
+            .filter(|object| object.gvk().kind == "GitRepository")
+            .map(|object| (object.namespace().to_owned(), object.name().to_owned()))
+            .collect();
+        for (object, folder, source) in self.folders {
+            let is_other = declared.contains(&source) && !self.of_this_one.contains(&source);
+            let (level, message) = match is_other {
+                true => (
+                    Level::Note,
+                    format!(
+                        "its path ./{folder} is in another repository, GitRepository '{}'; it is not checked",
+                        source.1
+                    ),
+                ),
+                false => (
+                    Level::Warning,
+                    format!(
+                        "its path ./{folder} is not in this repository; it is not checked, and fails unless GitRepository '{}' is another \
+                         repository",
+                        source.1
+                    ),
+                ),
+            };
+            report.add("path", level, message).of(&object);
+        }
+    }
 }
 
 fn build(

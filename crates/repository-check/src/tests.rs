@@ -278,3 +278,33 @@ spec:
     assert!(junit.contains("tests=\"4\" failures=\"4\""), "{junit}");
     assert!(Report::default().junit().contains("tests=\"1\" failures=\"0\""));
 }
+
+#[test]
+fn a_folder_of_another_repository_is_a_note() {
+    let other = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: flux-system}\nspec: {url: 'https://example.com/o', interval: 1m}\n";
+    let (of_other, apps, typo) = (
+        sync("of-other", "./deploy").replace("name: flux-system}", "name: other}"),
+        sync("apps", "./apps"),
+        sync("typo", "./app"),
+    );
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n";
+    let report = checked(
+        &[
+            ("clusters/a/of-other.yaml", of_other.as_str()),
+            ("clusters/a/other.yaml", other),
+            ("clusters/a/apps.yaml", &apps),
+            ("clusters/a/typo.yaml", &typo),
+            ("apps/map.yaml", map),
+        ],
+        &Settings::default(),
+    );
+    assert_eq!(
+        lines(&report),
+        [
+            "warning path clusters/a/typo.yaml:1: Kustomization/flux-system/typo: its path ./app is not in this repository; it is not \
+             checked, and fails unless GitRepository 'flux-system' is another repository",
+            "note path clusters/a/of-other.yaml:1: Kustomization/flux-system/of-other: its path ./deploy is in another repository, \
+             GitRepository 'other'; it is not checked",
+        ]
+    );
+}
