@@ -2,12 +2,13 @@
 //! hold and with the rights, tokens, volumes and ports that the chart gives them.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::git::Repository;
 use testkit::{GitServer, MessageSink, Node, Registry, node};
 
@@ -20,26 +21,37 @@ pub struct World {
     pub node: Node,
     pub repository: Repository,
     pub sink: MessageSink,
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     _git: GitServer,
 }
 
 impl World {
     /// Starts everything but the chart.
     pub async fn start() -> Result<Self> {
-        let (cluster, git, registry, sink) = tokio::try_join!(
+        Self::start_beside(Arc::new(Self::images().await?), &[]).await
+    }
+
+    /// A registry with our images.
+    pub async fn images() -> Result<Registry> {
+        let registry = Registry::start().await?;
+        images::push(&registry).await?;
+        Ok(registry)
+    }
+
+    /// The same with these images, and with more addresses that containers reach.
+    pub async fn start_beside(registry: Arc<Registry>, addresses: &[SocketAddr]) -> Result<Self> {
+        let (cluster, git, sink) = tokio::try_join!(
             async { Ok(Cluster::start().await) },
             GitServer::start(),
-            Registry::start(),
             MessageSink::start(),
         )?;
-        images::push(&registry).await?;
         let sink_address = sink
             .url("")
             .trim_start_matches("http://")
             .trim_end_matches('/')
             .parse::<SocketAddr>()?;
-        let reachable = [git.address(), registry.address().parse()?, sink_address];
+        let own = [git.address(), registry.address().parse()?, sink_address];
+        let reachable = [&own, addresses].concat();
         Ok(Self {
             node: Node::join(&cluster.control_plane, "node", &reachable).await?,
             repository: git.create_repository("shop")?,
@@ -52,17 +64,8 @@ impl World {
 
     /// Installs or upgrades the chart with our images, on the node that runs them.
     pub async fn install(&self, arguments: &[&str]) -> Result<()> {
-        let place = json!({
-            "nodeSelector": {node::KEY: ""},
-            "tolerations": [{"key": node::KEY, "operator": "Exists"}],
-        });
-        let values = json!({
-            "image": {"registry": self.registry.address(), "repository": images::REPOSITORY, "tag": images::TAG},
-            "source": place, "apply": place, "helm": place, "notification": place, "singlePod": place,
-            "images": {"enabled": true, "nodeSelector": place["nodeSelector"], "tolerations": place["tolerations"]},
-        });
         let file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
-        std::fs::write(file.path(), values.to_string())?;
+        std::fs::write(file.path(), self.values().to_string())?;
         let values = file.path().display().to_string();
         let installed = self
             .cluster
@@ -72,6 +75,19 @@ impl World {
             Ok(_) => Ok(()),
             Err(problem) => Err(problem.context(self.logs().await)),
         }
+    }
+
+    /// Values of the chart for our images, on the node that runs them.
+    pub fn values(&self) -> Value {
+        let place = json!({
+            "nodeSelector": {node::KEY: ""},
+            "tolerations": [{"key": node::KEY, "operator": "Exists"}],
+        });
+        json!({
+            "image": {"registry": self.registry.address(), "repository": images::REPOSITORY, "tag": images::TAG},
+            "source": place, "apply": place, "helm": place, "notification": place, "singlePod": place,
+            "images": {"enabled": true, "nodeSelector": place["nodeSelector"], "tolerations": place["tolerations"]},
+        })
     }
 
     /// Those of the controllers.

@@ -10,6 +10,8 @@
     reason = "what the command said belongs to a failed test"
 )]
 
+mod bootstrap;
+mod bootstrap_git;
 mod cluster;
 mod command;
 mod containers;
@@ -18,6 +20,7 @@ mod freezes;
 mod from_flux;
 mod images;
 mod install;
+mod layouts;
 mod lifecycle;
 mod rendering;
 mod roles;

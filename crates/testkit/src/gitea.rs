@@ -5,6 +5,7 @@
 mod visitor;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::git::KeyPair;
 use crate::ports::free_port;
 use crate::process::Process;
 use crate::tools;
@@ -32,6 +34,7 @@ pub struct Gitea {
     program: std::path::PathBuf,
     directory: TempDir,
     process: Process,
+    ssh: Option<String>,
 }
 
 /// Times that something is asked for which fails now and then, as its database is locked.
@@ -49,12 +52,40 @@ pub struct User {
 impl Gitea {
     /// Builds Gitea if need be, starts it empty and waits until it answers.
     pub async fn start() -> Result<Self> {
+        Self::start_with(None).await
+    }
+
+    /// The same with Gitea's own server of ssh, on another free port.
+    pub async fn start_with_ssh() -> Result<Self> {
+        Self::start_with(Some(format!("127.0.0.1:{}", free_port()?))).await
+    }
+
+    async fn start_with(ssh: Option<String>) -> Result<Self> {
         // One provider per process; a second call finds it there.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let built = tokio::task::spawn_blocking(tools::gitea).await??;
         let directory = crate::scratch::directory("gitea")?;
         let address = format!("127.0.0.1:{}", free_port()?);
-        let settings = settings(directory.path(), &built.files, &address);
+        let mut settings = settings(directory.path(), &built.files, &address);
+        if let Some((_, port)) = ssh.as_deref().and_then(|address| address.split_once(':')) {
+            let key = directory.path().join("host-key");
+            let pair = KeyPair::generate(&["-t", "ed25519"])?;
+            fs::write(&key, pair.private).context("failed to write Gitea's host key")?;
+            fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+            // What is written last counts.
+            settings.push_str(&format!(
+                "[server]
+DISABLE_SSH = false
+START_SSH_SERVER = true
+BUILTIN_SSH_SERVER_USER = git
+SSH_DOMAIN = 127.0.0.1
+SSH_PORT = {port}
+SSH_LISTEN_HOST = 127.0.0.1
+SSH_SERVER_HOST_KEYS = {}
+",
+                key.display()
+            ));
+        }
         fs::write(directory.path().join("app.ini"), settings).context("failed to write Gitea's settings")?;
         gitea(&built.program, directory.path(), &["migrate"])?;
         let token = add_user(&built.program, directory.path(), ADMIN, true)?;
@@ -70,6 +101,7 @@ impl Gitea {
             program: built.program,
             directory,
             process,
+            ssh,
         };
         gitea.wait_until_answering().await?;
         Ok(gitea)
@@ -78,6 +110,11 @@ impl Gitea {
     /// `http://127.0.0.1:port`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// `127.0.0.1:port` of its server of ssh, if it has one.
+    pub fn ssh_address(&self) -> Option<&str> {
+        self.ssh.as_deref()
     }
 
     /// The URL of a repository for clones and browsers.
