@@ -12,16 +12,20 @@
 //! | [`images`] | why a tag of an image was chosen, and who wrote it into the manifests |
 //! | [`pipelines`] | how the environments of a pipeline stand |
 //! | [`progress`] | how far a revision has come |
+//! | [`orphans`] | who made an object that nothing delivers |
+//! | [`field_managers`] | which program made an object, and what people have set by hand |
 //! | [`request`] | what is written into an object to ask something of its controller |
 //!
 //! All of it reads through [`Objects`], which may be requests to a cluster or caches of one, and changes nothing.
 
 pub mod causes;
 pub mod climb;
+pub mod field_managers;
 pub mod images;
 pub mod kind;
 pub mod object;
 pub mod origin;
+pub mod orphans;
 pub mod pipelines;
 pub mod progress;
 pub mod request;

@@ -200,10 +200,15 @@ pub fn repository(object: &Value) -> String {
 /// What applied an object, as its labels say; anybody who may write it can write these.
 pub fn owner(object: &Value) -> Option<ObjectId> {
     let labels = object.pointer("/metadata/labels")?;
-    ["Kustomization", "HelmRelease"].into_iter().find_map(|kind| {
+    owner_by(|label| labels.get(label)?.as_str())
+}
+
+/// The same, of labels in any form.
+pub(crate) fn owner_by<'a>(label: impl Fn(&str) -> Option<&'a str>) -> Option<ObjectId> {
+    crate::DELIVERERS.into_iter().find_map(|kind| {
         let kind = kind::exact(kind)?;
-        let label = |field: &str| labels.get(format!("{}/{field}", kind.group))?.as_str();
-        Some(kind.id(label("namespace")?, label("name")?))
+        let field = |name: &str| label(&format!("{}/{name}", kind.group));
+        Some(kind.id(field("namespace")?, field("name")?))
     })
 }
 
