@@ -81,6 +81,22 @@ impl Scene {
         self.bootstrap(&["--path", path, "--values", &values], 0).await
     }
 
+    /// What nothing delivers, as `windlass orphans` lists it.
+    async fn orphans(&self) -> Result<String> {
+        let mut command = Command::new(program("windlass")?);
+        command
+            .args(["orphans", "-o", "name", "--kubeconfig"])
+            .arg(self.world.cluster.control_plane.kubeconfig_path());
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        let problem = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "orphans ended with {}: {problem}",
+            output.status
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     fn deployments(&self) -> Api<Deployment> {
         Api::namespaced(self.world.cluster.client.clone(), NAMESPACE)
     }
@@ -224,6 +240,9 @@ async fn lives(scene: &Scene) -> Result<()> {
     ensure!(keys.len() == 1 && keys[0]["read_only"] == true, "{keys:?}");
     let found = scene.gitea.call(Method::GET, &repository, None).await?;
     ensure!(found["private"] == true, "{found}");
+
+    let orphans = scene.orphans().await?;
+    ensure!(orphans == "Secret/flux-system/flux-system\n", "{orphans}");
 
     // What people push is delivered.
     let file = format!("{PATH}/app.yaml");

@@ -24,6 +24,7 @@ mod cli;
 mod cli_diff;
 mod cli_diff_helm;
 mod cli_logs;
+mod cli_orphans;
 mod cli_push;
 mod cli_shards;
 mod cli_trace;

@@ -26,6 +26,7 @@ mod host_keys;
 mod install;
 mod logs;
 mod new;
+mod orphans;
 mod pflag;
 mod platform;
 mod progress;
@@ -142,6 +143,8 @@ enum Command {
     /// Delete an object.
     Delete(Box<delete::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
+    /// List objects and fields in the cluster that do not come from Git.
+    Orphans(Box<orphans::Flags>),
     /// Write files to start from.
     New(Box<new::Flags>),
     /// Write the controllers to a Git repository, and have the cluster deliver itself from it.
@@ -216,6 +219,7 @@ fn main() -> ExitCode {
         Command::Create(flags) => end(create::run(&flags, report_line)),
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
+        Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
         Command::Install(flags) => end(install::run(&flags, report_line)),

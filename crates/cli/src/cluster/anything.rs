@@ -2,18 +2,24 @@
 
 use delivery_graph::kind;
 use futures::future::join_all;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, ObjectList};
 use manifest::ObjectId;
 use serde_json::Value;
 
 use super::{Cluster, Failure, is_absent};
+
+/// As many objects are in a page of a list.
+const PAGE: u32 = 500;
 
 /// A kind that the cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
+    /// Whether its objects can be listed. Some kinds are only questions.
+    pub(crate) is_listed: bool,
     /// Other words for it, in small letters.
     words: Vec<String>,
 }
@@ -76,6 +82,7 @@ impl Cluster {
             return Ok(Served {
                 resource: known.resource(),
                 namespaced: true,
+                is_listed: true,
                 words: Vec::new(),
             });
         }
@@ -83,6 +90,22 @@ impl Cluster {
         if let Some(found) = find(&core, word) {
             return Ok(found.clone());
         }
+        // A group whose server is away serves nothing that could be shown.
+        let (all, _) = self.in_groups().await?;
+        find(&all, word)
+            .cloned()
+            .ok_or_else(|| Failure::Usage(format!("the cluster has no kind {word:?}")))
+    }
+
+    /// All kinds, each in the version that its group prefers; and why those of some groups are not known.
+    pub(crate) async fn all_served(&self) -> Result<(Vec<Served>, Vec<String>), Failure> {
+        let mut all = self.in_group("", "v1").await?;
+        let (others, problems) = self.in_groups().await?;
+        all.extend(others);
+        Ok((all, problems))
+    }
+
+    async fn in_groups(&self) -> Result<(Vec<Served>, Vec<String>), Failure> {
         let groups = self.client.list_api_groups().await;
         let groups = groups.map_err(|error| Failure::request("list the kinds of the cluster", error))?;
         let preferred = groups.groups.iter().filter_map(|group| {
@@ -91,11 +114,14 @@ impl Cluster {
         });
         let listed =
             join_all(preferred.map(async |(group, version)| self.in_group(group, version).await)).await;
-        // A group whose server is away serves nothing that could be shown.
-        let all: Vec<_> = listed.into_iter().filter_map(Result::ok).flatten().collect();
-        find(&all, word)
-            .cloned()
-            .ok_or_else(|| Failure::Usage(format!("the cluster has no kind {word:?}")))
+        let (mut all, mut problems) = (Vec::new(), Vec::new());
+        for group in listed {
+            match group {
+                Ok(kinds) => all.extend(kinds),
+                Err(failure) => problems.push(failure.to_string()),
+            }
+        }
+        Ok((all, problems))
     }
 
     pub(super) async fn in_group(&self, group: &str, version: &str) -> Result<Vec<Served>, Failure> {
@@ -132,6 +158,7 @@ impl Cluster {
                         plural: one.name,
                     },
                     namespaced: one.namespaced,
+                    is_listed: one.verbs.iter().any(|verb| verb == "list"),
                     words,
                 }
             })
@@ -151,6 +178,35 @@ impl Cluster {
         Ok(found?.unwrap_or_default())
     }
 
+    /// Lists the metadata of all objects of a kind, in a namespace or in the cluster, and keeps what is made of each: the whole of a large
+    /// cluster would not fit into memory.
+    pub(crate) async fn list_metadata<T>(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        keep: impl Fn(ObjectMeta) -> T,
+    ) -> Result<Vec<T>, Failure> {
+        let api = self.api(resource, namespace);
+        let read = async |parameters| api.list_metadata(&parameters).await;
+        let found = pages(read, |object| Some(keep(object.metadata))).await;
+        found.map_err(|error| list_failed(resource, error))
+    }
+
+    /// Lists all objects of a kind in the cluster, and keeps what is made of some of them.
+    pub(crate) async fn list_everywhere<T>(
+        &self,
+        resource: &ApiResource,
+        keep: impl Fn(Value) -> Option<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let api = self.api(resource, None);
+        let read = async |parameters| api.list(&parameters).await;
+        let found = pages(read, |object| {
+            keep(serde_json::to_value(object).unwrap_or_default())
+        })
+        .await;
+        found.map_err(|error| list_failed(resource, error))
+    }
+
     /// Lists objects of a kind by labels.
     pub(crate) async fn list_any(
         &self,
@@ -160,12 +216,37 @@ impl Cluster {
     ) -> Result<Vec<Value>, Failure> {
         let parameters = ListParams::default().labels(labels);
         let found = self.api(resource, Some(namespace)).list(&parameters).await;
-        let found = found.map_err(|error| Failure::request(format!("list {}", resource.plural), error))?;
+        let found = found.map_err(|error| list_failed(resource, error))?;
         Ok(found
             .into_iter()
             .map(|object| serde_json::to_value(object).unwrap_or_default())
             .collect())
     }
+}
+
+/// Reads a list in pages.
+async fn pages<K: Clone, T>(
+    read: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
+    keep: impl Fn(K) -> Option<T>,
+) -> Result<Vec<T>, kube::Error> {
+    let mut found = Vec::new();
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = read(parameters.clone()).await?;
+        found.extend(page.items.into_iter().filter_map(&keep));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => return Ok(found),
+        }
+    }
+}
+
+fn list_failed(resource: &ApiResource, error: kube::Error) -> Failure {
+    let group = match resource.group.as_str() {
+        "" => String::new(),
+        group => format!(".{group}"),
+    };
+    Failure::request(format!("list {}{group}", resource.plural), error)
 }
 
 /// Finds the kind that a word names: `deploy`, `Deployment`, `deployments`, `deployments.apps`, `deployment.v1.apps`.
@@ -196,6 +277,7 @@ mod tests {
                 plural: plural.to_owned(),
             },
             namespaced: true,
+            is_listed: true,
             words: vec![kind.to_lowercase(), plural.to_owned(), short.to_owned()],
         }
     }
