@@ -404,6 +404,55 @@ fn a_manifest_is_changed_at_the_command_line() {
             let (ok, said) = scene.windlass(&["reconcile", &first]).await?;
             ensure!(ok && said.contains("is ready"), "{said}");
         }
+        // What was made by hand.
+        let by_hand = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "by-hand", "namespace": dev},
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+        });
+        apply(&scene.client, &by_hand).await?;
+        let orphans = ["orphans", "-o", "name"];
+        let (ok, said) = scene.windlass_in(&dev, &orphans, &[]).await?;
+        ensure!(ok && said.contains(&format!("Service/{dev}/by-hand\n")), "{said}");
+        let (ok, said) = scene.windlass_in(&dev, &["adopt", "svc/by-hand"], &[]).await?;
+        ensure!(
+            !ok && said.contains("name a Kustomization with --kustomization"),
+            "{said}"
+        );
+        let kustomization = format!("{team}/dev");
+        let adopt = ["adopt", "svc/by-hand", "--kustomization", &kustomization];
+        let (ok, said) = scene
+            .windlass_in(&dev, &[&adopt[..], &["--dry-run"]].concat(), &[])
+            .await?;
+        let file = "+apiVersion: v1\n+kind: Service\n+metadata:\n+  name: by-hand\n";
+        ensure!(
+            ok && said.contains("+++ dev/service-by-hand.yaml") && said.contains(file),
+            "{said}"
+        );
+        ensure!(
+            !said.contains("clusterIP") && !said.contains("by-hand created"),
+            "{said}"
+        );
+        let (ok, said) = scene.windlass_in(&dev, &adopt, &[]).await?;
+        ensure!(ok && said.contains("pull request 3 (http"), "{said}");
+        let service = objects::api(&scene.client, "v1", "Service", &dev);
+        let before = service.get("by-hand").await?;
+        forge.merge(3).await?;
+        let is_adopted = |object: &DynamicObject| {
+            let labels = object.metadata.labels.as_ref();
+            labels.is_some_and(|labels| labels.contains_key("kustomize.toolkit.fluxcd.io/name"))
+        };
+        let after = wait_for(&service, "by-hand", is_adopted, PATIENCE).await?;
+        ensure!(
+            after.metadata.uid == before.metadata.uid && after.data["spec"] == before.data["spec"],
+            "{after:?}"
+        );
+        let (ok, said) = scene.windlass_in(&dev, &adopt, &[]).await?;
+        ensure!(
+            !ok && said.contains("its labels say that Kustomization/"),
+            "{said}"
+        );
+        let (ok, said) = scene.windlass_in(&dev, &orphans, &[]).await?;
+        ensure!(ok && !said.contains("by-hand"), "{said}");
         // What is refused is said at once.
         let bad = [&propose[..], &["--path", "elsewhere/fresh.yaml"]].concat();
         let (ok, said) = scene.windlass(&bad).await?;

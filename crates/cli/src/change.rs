@@ -1,6 +1,7 @@
-//! `windlass edit` and `windlass propose`: manifests changed through Git, by a ChangeRequest that pipeline-controller proposes as a pull
+//! `windlass edit`, `propose` and `adopt`: manifests changed through Git, by a ChangeRequest that pipeline-controller proposes as a pull
 //! request (ADR 22).
 
+pub(crate) mod adopt;
 mod editor;
 
 use std::io::Read as _;
@@ -92,7 +93,7 @@ pub(crate) struct Propose {
 struct Change {
     kustomization: ObjectId,
     repository: ObjectId,
-    file: FileChange,
+    files: Vec<FileChange>,
     /// Title, and beginning of the name, unless another title is given.
     title: String,
 }
@@ -115,12 +116,12 @@ pub(crate) fn edit(flags: &Edit) -> Result<(), Failure> {
             return print(&format!("{}: nothing changed\n", found.file));
         }
         let change = Change {
-            file: FileChange {
+            files: vec![FileChange {
                 path: found.file,
                 object: Some(found.object),
                 digest: Some(manifest_edit::digest(&found.text)),
                 content,
-            },
+            }],
             kustomization: found.kustomization,
             repository: found.repository,
             title: format!("Change {}/{}", target.kind.kind, target.name),
@@ -152,11 +153,11 @@ pub(crate) fn propose(flags: &Propose) -> Result<(), Failure> {
         };
         let change = Change {
             title: format!("Add {}", path.rsplit('/').next().unwrap_or_default()),
-            file: FileChange {
+            files: vec![FileChange {
                 path,
                 content,
                 ..FileChange::default()
-            },
+            }],
             kustomization,
             repository,
         };
@@ -167,9 +168,8 @@ pub(crate) fn propose(flags: &Propose) -> Result<(), Failure> {
 /// Shows what it would change, or proposes it.
 async fn finish(cluster: &Cluster, change: Change, how: &How) -> Result<(), Failure> {
     let reader = Reader::new(cluster.client());
-    let files = [change.file.clone()];
     if how.dry_run {
-        let found = proposed(reader, Archives::default(), &change.kustomization, &files).await;
+        let found = proposed(reader, Archives::default(), &change.kustomization, &change.files).await;
         let found = found.map_err(Failure::NotReady)?;
         let colours = Colours::of_terminal();
         let mut text = String::new();
@@ -189,7 +189,7 @@ async fn finish(cluster: &Cluster, change: Change, how: &How) -> Result<(), Fail
     let spec = ChangeRequestSpec {
         title: how.title.clone().unwrap_or_else(|| change.title.clone()),
         reason: Some(how.reason.clone()).filter(|reason| !reason.is_empty()),
-        files: files.to_vec(),
+        files: change.files,
         ..ChangeRequestSpec::default()
     };
     let place = (&change.kustomization, &change.repository);

@@ -121,6 +121,7 @@ enum Command {
     /// Change the manifest of an object by pull request.
     Edit(Box<change::Edit>),
     /// Propose manifests for manually created objects by pull request.
+    Adopt(Box<change::adopt::Adopt>),
     /// Propose new manifests by pull request.
     Propose(Box<change::Propose>),
     /// Hold back a tag of an image policy, releases of a pipeline, or all that is new for an application.
@@ -219,6 +220,7 @@ fn main() -> ExitCode {
         Command::Create(flags) => end(create::run(&flags, report_line)),
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
+        Command::Adopt(flags) => end(change::adopt::run(&flags)),
         Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
