@@ -23,6 +23,7 @@ mod changes;
 mod cli;
 mod cli_diff;
 mod cli_diff_helm;
+mod cli_drill;
 mod cli_logs;
 mod cli_orphans;
 mod cli_push;

@@ -16,6 +16,7 @@ mod create;
 mod delete;
 mod diff;
 mod dora;
+mod drill;
 mod events;
 mod export;
 mod get;
@@ -144,6 +145,7 @@ enum Command {
     /// Delete an object.
     Delete(Box<delete::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
+    Drill(Box<drill::Flags>),
     /// List objects and fields in the cluster that do not come from Git.
     Orphans(Box<orphans::Flags>),
     /// Write files to start from.
@@ -221,6 +223,7 @@ fn main() -> ExitCode {
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
         Command::Adopt(flags) => end(change::adopt::run(&flags)),
+        Command::Drill(flags) => end(drill::run(&flags, report_line)),
         Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
