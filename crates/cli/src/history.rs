@@ -214,6 +214,25 @@ fn delivers(kind: &Kind) -> bool {
     matches!(kind.kind, "Kustomization" | "HelmRelease" | "Pipeline")
 }
 
+/// Deliveries since a time that the objects of a namespace, or of all namespaces, still record.
+pub(crate) async fn of_cluster_since(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    since: Timestamp,
+    report_line: &impl Fn(&str),
+) -> Result<Vec<Value>, Failure> {
+    let question = Question {
+        kind: None,
+        name: String::new(),
+        namespaces: namespace.map(str::to_owned).into_iter().collect(),
+        outcome: String::new(),
+        revision: String::new(),
+        since: Some(since),
+        until: None,
+    };
+    of_cluster(cluster, &question, report_line).await
+}
+
 /// What the objects still tell: the last few outcomes of each.
 async fn of_cluster(
     cluster: &Cluster,

@@ -4,6 +4,7 @@
 //! standard error, and the exit code. `build` and `template` end as kustomize and helm do, with 1; those that speak to a
 //! cluster end as [`Failure::exit_code`] says.
 
+mod audit;
 mod bootstrap;
 mod build;
 mod change;
@@ -144,6 +145,8 @@ enum Command {
     Export(Box<export::Flags>),
     /// Delete an object.
     Delete(Box<delete::Flags>),
+    /// List who changed what, by commits and by hand.
+    Audit(Box<audit::Flags>),
     /// Compare a cluster with one recreated from Git, and report what would be lost.
     Drill(Box<drill::Flags>),
     /// List objects and fields in the cluster that do not come from Git.
@@ -223,6 +226,7 @@ fn main() -> ExitCode {
         Command::Export(flags) => end(export::run(&flags)),
         Command::Delete(flags) => end(delete::run(&flags)),
         Command::Adopt(flags) => end(change::adopt::run(&flags)),
+        Command::Audit(flags) => end(audit::run(&flags, report_line)),
         Command::Drill(flags) => end(drill::run(&flags, report_line)),
         Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
