@@ -1,0 +1,242 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn application(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": {"name": name, "namespace": "argocd", "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+        "spec": spec})
+}
+
+fn imported(spec: Value) -> Imported {
+    import(&[application("web", spec)], "flux-system")
+}
+
+fn fields(imported: &Imported) -> Vec<&str> {
+    imported.notes.iter().map(|note| note.field.as_str()).collect()
+}
+
+#[test]
+fn a_folder_in_git_becomes_a_git_repository_and_a_kustomization() {
+    let found = imported(json!({
+        "project": "default",
+        "source": {"repoURL": "https://github.com/org/shop.git", "path": "deploy/web", "targetRevision": "release"},
+        "destination": {"server": "https://kubernetes.default.svc", "namespace": "shop"},
+        "syncPolicy": {"automated": {"prune": true, "selfHeal": true}, "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
+            "retry": {"backoff": {"duration": "5"}}},
+    }));
+    assert_eq!(
+        found.sources["gitrepository-shop"],
+        json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "shop", "namespace": "flux-system"},
+            "spec": {"url": "https://github.com/org/shop.git", "interval": "1m", "ref": {"branch": "release"}}})
+    );
+    assert_eq!(
+        found.applications["web"],
+        [
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}),
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": "web", "namespace": "flux-system"},
+                "spec": {"interval": "10m", "retryInterval": "5s", "path": "./deploy/web", "prune": true, "targetNamespace": "shop",
+                    "sourceRef": {"kind": "GitRepository", "name": "shop"}}}),
+        ]
+    );
+    assert_eq!(fields(&found), ["destination.namespace"]);
+}
+
+#[test]
+fn a_chart_of_a_repository_becomes_a_helm_release() {
+    let found = imported(json!({
+        "source": {"repoURL": "registry-1.docker.io/bitnamicharts", "chart": "redis", "targetRevision": "19.x", "helm": {
+            "releaseName": "cache", "values": "auth:\n  enabled: true\nreplica: {count: 1}\n",
+            "parameters": [{"name": "replica.count", "value": "3"}, {"name": "tag", "value": "1", "forceString": true}]}},
+        "destination": {"name": "in-cluster", "namespace": "cache"},
+        "syncPolicy": {"automated": {"prune": true, "selfHeal": true}, "syncOptions": ["CreateNamespace=true"]},
+        "revisionHistoryLimit": 3,
+        "ignoreDifferences": [{"group": "apps", "kind": "StatefulSet", "jsonPointers": ["/spec/replicas"]}],
+    }));
+    assert_eq!(
+        found.sources["helmrepository-bitnamicharts"]["spec"],
+        json!({"url": "oci://registry-1.docker.io/bitnamicharts", "interval": "1h", "type": "oci"})
+    );
+    let release = &found.applications["web"][0];
+    let crds = json!("CreateReplace");
+    assert_eq!(
+        release["spec"],
+        json!({"interval": "10m", "releaseName": "cache", "targetNamespace": "cache", "storageNamespace": "cache", "maxHistory": 3,
+            "chart": {"spec": {"chart": "redis", "version": "19.x", "sourceRef": {"kind": "HelmRepository", "name": "bitnamicharts"}}},
+            "values": {"auth": {"enabled": true}, "replica": {"count": 3}, "tag": "1"},
+            "install": {"crds": crds, "createNamespace": true}, "upgrade": {"crds": crds},
+            "driftDetection": {"mode": "enabled", "ignore": [{"paths": ["/spec/replicas"],
+                "target": {"group": "apps", "kind": "StatefulSet"}}]}})
+    );
+    assert_eq!(fields(&found), ["source.helm"]);
+}
+
+#[test]
+fn what_kustomize_is_told_becomes_fields_of_the_kustomization() {
+    let found = imported(json!({
+        "source": {"repoURL": "https://git.example/shop", "path": ".", "targetRevision": "HEAD", "kustomize": {
+            "namePrefix": "a-", "images": ["web=reg.example:5000/web:2", "redis@sha256:1", "nginx:1.2"],
+            "commonLabels": {"team": "a"}, "replicas": [{"name": "web", "count": "2"}],
+            "patches": [{"patch": "- op: remove", "target": {"kind": "Deployment"}}, {"path": "p.yaml"}]}},
+        "destination": {"server": "https://10.0.0.1:6443"},
+        "syncPolicy": {"automated": {}},
+    }));
+    let spec = &found.applications["web"][0]["spec"];
+    assert_eq!(
+        spec["images"],
+        json!([{"name": "web", "newName": "reg.example:5000/web", "newTag": "2"}, {"name": "redis", "digest": "sha256:1"},
+            {"name": "nginx", "newTag": "1.2"}])
+    );
+    assert_eq!(
+        (&spec["namePrefix"], &spec["commonMetadata"]),
+        (&json!("a-"), &json!({"labels": {"team": "a"}}))
+    );
+    assert_eq!(spec["patches"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&spec["path"], &spec["prune"]), (&json!("./"), &json!(false)));
+    assert_eq!(
+        spec["kubeConfig"],
+        json!({"secretRef": {"name": "10-0-0-1-6443-kubeconfig"}})
+    );
+    let expected = [
+        "source.targetRevision",
+        "source.kustomize.commonLabels",
+        "source.kustomize.patches",
+        "source.kustomize.replicas",
+        "destination",
+        "syncPolicy.automated.selfHeal",
+    ];
+    assert_eq!(fields(&found), expected);
+}
+
+#[test]
+fn an_application_that_is_synced_by_hand_is_suspended_and_keeps_its_objects() {
+    let mut one = application(
+        "web",
+        json!({"source": {"repoURL": "https://git.example/shop", "path": "a", "targetRevision": "v1.2.3"}}),
+    );
+    one["metadata"]["finalizers"] = Value::Null;
+    one["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": "2"});
+    let found = import(&[one], "flux-system");
+    let spec = &found.applications["web"][0]["spec"];
+    assert_eq!((&spec["suspend"], &spec["prune"]), (&json!(true), &json!(false)));
+    assert_eq!(spec["deletionPolicy"], "Orphan");
+    assert_eq!(
+        found.sources["gitrepository-shop"]["spec"]["ref"],
+        json!({"tag": "v1.2.3"})
+    );
+    assert_eq!(
+        fields(&found),
+        ["source.targetRevision", "syncPolicy", "metadata.annotations"]
+    );
+}
+
+#[test]
+fn applications_share_sources_and_revisions_have_their_own() {
+    let git = |name: &str, revision: &str| {
+        application(
+            name,
+            json!({"source": {"repoURL": "https://git.example/shop", "path": name, "targetRevision": revision}}),
+        )
+    };
+    let found = import(
+        &[git("a", "main"), git("b", "main"), git("c", "next")],
+        "flux-system",
+    );
+    assert_eq!(
+        found.sources.keys().collect::<Vec<_>>(),
+        ["gitrepository-shop", "gitrepository-shop-next"]
+    );
+    assert_eq!(
+        found.applications["c"][0]["spec"]["sourceRef"]["name"],
+        "shop-next"
+    );
+}
+
+#[test]
+fn several_sources_become_several_objects_and_values_of_others_are_noted() {
+    let found = imported(json!({"sources": [
+        {"repoURL": "https://charts.example", "chart": "redis", "targetRevision": "1.0.0",
+            "helm": {"valueFiles": ["$values/redis.yaml", "extra.yaml"]}},
+        {"repoURL": "https://git.example/values", "targetRevision": "main", "ref": "values"},
+        {"repoURL": "https://git.example/shop", "targetRevision": "main", "path": "deploy/extras"},
+    ], "syncPolicy": {"automated": {"selfHeal": true}}}));
+    let names: Vec<_> = found.applications["web"]
+        .iter()
+        .map(|one| &one["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["web-redis", "web-extras"]);
+    let chart = &found.applications["web"][0]["spec"]["chart"]["spec"];
+    assert_eq!(chart["valuesFiles"], json!(["values.yaml", "extra.yaml"]));
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.text.starts_with("$values/redis.yaml is in another source"))
+    );
+    // Nothing is built of a source that only has values.
+    assert!(!found.sources.contains_key("gitrepository-values"));
+}
+
+#[test]
+fn applications_of_the_same_name_in_two_namespaces_do_not_mix() {
+    let source = json!({"source": {"repoURL": "https://git.example/shop", "path": "a", "targetRevision": "main"},
+        "syncPolicy": {"automated": {"selfHeal": true}}});
+    let mut other = application("web", source.clone());
+    other["metadata"]["namespace"] = "team".into();
+    let found = import(&[application("web", source), other], "flux-system");
+    assert_eq!(found.applications.keys().collect::<Vec<_>>(), ["web", "web-team"]);
+    assert_eq!(found.applications["web-team"][0]["metadata"]["name"], "web-team");
+    assert_eq!(fields(&found), ["metadata.name"]);
+}
+
+/// Whoever may write an Application of a restricted project must not get the rights of the controller.
+#[test]
+fn an_application_of_a_project_is_applied_as_an_account_of_its_own() {
+    let source = json!({"repoURL": "https://git.example/shop", "path": "a", "targetRevision": "main"});
+    let policy = json!({"automated": {"selfHeal": true}});
+    let of = |project: &str, source: &Value| {
+        imported(json!({"project": project, "source": source, "syncPolicy": policy}))
+    };
+    let found = of("team-a", &source);
+    assert_eq!(
+        found.applications["web"][0]["spec"]["serviceAccountName"],
+        "team-a"
+    );
+    assert_eq!(fields(&found), ["project"]);
+    let chart = json!({"repoURL": "https://charts.example", "chart": "redis"});
+    let found = of("team-a", &chart);
+    assert_eq!(
+        found.applications["web"][0]["spec"]["serviceAccountName"],
+        "team-a"
+    );
+    let found = of("default", &source);
+    assert_eq!(
+        found.applications["web"][0]["spec"]["serviceAccountName"],
+        Value::Null
+    );
+}
+
+#[test]
+fn credentials_in_an_address_do_not_get_into_files() {
+    let of = |address: &str| {
+        imported(
+            json!({"source": {"repoURL": address, "path": "a", "targetRevision": "main"},
+            "syncPolicy": {"automated": {"selfHeal": true}}}),
+        )
+    };
+    let found = of("https://ana:hunter2@git.example:8443/org/shop.git");
+    assert_eq!(
+        found.sources["gitrepository-shop"]["spec"]["url"],
+        "https://git.example:8443/org/shop.git"
+    );
+    assert_eq!(fields(&found), ["source.repoURL"]);
+    assert!(!format!("{found:?}").contains("hunter2"));
+    let found = of("ssh://git@git.example/org/shop.git");
+    assert_eq!(
+        found.sources["gitrepository-shop"]["spec"]["url"],
+        "ssh://git@git.example/org/shop.git"
+    );
+    assert!(found.notes.is_empty());
+}
