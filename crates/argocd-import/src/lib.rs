@@ -1,7 +1,8 @@
-//! Applications of Argo CD as sources, Kustomizations and HelmReleases. Pure.
+//! Applications and ApplicationSets of Argo CD as sources, Kustomizations and HelmReleases. Pure.
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`application_set`] | the Applications that an ApplicationSet makes |
 //! | `source` | where an Application comes from: GitRepositories, HelmRepositories, OCIRepositories |
 //! | `kustomization` | what it applies from a folder |
 //! | `release` | what it installs of a chart |
@@ -9,6 +10,7 @@
 //!
 //! What has no counterpart, or works in another way, is a [`Note`]: nothing is left out in silence.
 
+pub mod application_set;
 mod kustomization;
 mod release;
 mod source;
@@ -42,7 +44,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// Imports all Applications among some objects; the objects are made in `namespace`.
+/// Imports all Applications and ApplicationSets among some objects; the objects are made in `namespace`.
 pub fn import(objects: &[Value], namespace: &str) -> Imported {
     let mut work = Work {
         namespace,
@@ -56,6 +58,11 @@ pub fn import(objects: &[Value], namespace: &str) -> Imported {
         }
         match text(object, "/kind") {
             "Application" => work.application(object),
+            "ApplicationSet" => {
+                let made = application_set::applications(object);
+                work.notes.extend(made.notes);
+                made.applications.iter().for_each(|one| work.application(one));
+            }
             "AppProject" if text(object, "/metadata/name") != "default" => {
                 let name = text(object, "/metadata/name").to_owned();
                 work.notes.push(Note {

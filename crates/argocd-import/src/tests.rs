@@ -180,6 +180,48 @@ fn several_sources_become_several_objects_and_values_of_others_are_noted() {
 }
 
 #[test]
+fn lists_and_matrices_of_application_sets_are_expanded() {
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "all"}, "spec": {
+        "generators": [
+            {"matrix": {"generators": [
+                {"list": {"elements": [{"env": "dev"}, {"env": "prod", "values": {"replicas": 3}}]}},
+                {"list": {"elements": [{"app": "web"}, {"app": "api"}]}},
+            ]}},
+            {"git": {"directories": [{"path": "apps/*"}]}},
+        ],
+        "template": {"metadata": {"name": "{{app}}-{{ .env }}"}, "spec": {
+            "source": {"repoURL": "https://git.example/shop", "path": "{{app}}/{{env}}", "targetRevision": "main"},
+            "syncPolicy": {"automated": {"selfHeal": true}}}}}});
+    let found = import(&[set], "flux-system");
+    let names: Vec<_> = found.applications.keys().collect();
+    assert_eq!(names, ["api-dev", "api-prod", "web-dev", "web-prod"]);
+    assert_eq!(found.applications["api-prod"][0]["spec"]["path"], "./api/prod");
+    assert_eq!(found.notes.len(), 1);
+    assert!(
+        found.notes[0]
+            .text
+            .starts_with("the generator git is not imported"),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn a_matrix_does_not_grow_without_end() {
+    let elements: Vec<Value> = (0..200).map(|number| json!({"n": number.to_string()})).collect();
+    let list = json!({"list": {"elements": elements}});
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "all"}, "spec": {
+        "generators": [{"matrix": {"generators": [list, list]}}], "template": {"metadata": {"name": "a"}}}});
+    let found = import(&[set], "flux-system");
+    assert!(found.applications.is_empty());
+    assert!(
+        found.notes[0].text.contains("more than 1000"),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
 fn applications_of_the_same_name_in_two_namespaces_do_not_mix() {
     let source = json!({"source": {"repoURL": "https://git.example/shop", "path": "a", "targetRevision": "main"},
         "syncPolicy": {"automated": {"selfHeal": true}}});
