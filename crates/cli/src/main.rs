@@ -25,6 +25,7 @@ mod giveback;
 mod history;
 mod hold;
 mod host_keys;
+mod import;
 mod install;
 mod logs;
 mod new;
@@ -151,6 +152,8 @@ enum Command {
     Drill(Box<drill::Flags>),
     /// List objects and fields in the cluster that do not come from Git.
     Orphans(Box<orphans::Flags>),
+    /// Convert applications of other tools to Flux objects.
+    Import(Box<import::Flags>),
     /// Write files to start from.
     New(Box<new::Flags>),
     /// Write the controllers to a Git repository, and have the cluster deliver itself from it.
@@ -229,6 +232,7 @@ fn main() -> ExitCode {
         Command::Audit(flags) => end(audit::run(&flags, report_line)),
         Command::Drill(flags) => end(drill::run(&flags, report_line)),
         Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
+        Command::Import(flags) => end(import::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),
         Command::Install(flags) => end(install::run(&flags, report_line)),
