@@ -19,6 +19,7 @@ use testkit::{Gitea, wait_for, wait_until_gone};
 
 use crate::cluster::{NAMESPACE, PATIENCE};
 use crate::containers::World;
+use crate::load;
 
 const REPOSITORY: &str = "platform/fleet";
 const PATH: &str = "clusters/production";
@@ -265,10 +266,11 @@ async fn lives(scene: &Scene) -> Result<()> {
     ensure!(said.contains("no file changes\n"), "{said}");
     ensure!(!said.contains("change   ") && !said.contains("create "), "{said}");
 
-    // Other values: the cluster upgrades itself by the commit.
-    let said = scene
-        .bootstrap(&["--path", PATH, "--log-level=debug"], 0)
-        .await?;
+    // Other values: the cluster upgrades itself by the commit, and all that comes meanwhile is delivered.
+    let upgrade = scene.bootstrap(&["--path", PATH, "--log-level=debug"], 0);
+    let (said, seen) = load::during(client, &scene.world.repository, upgrade).await?;
+    println!("while the controllers were replaced: {}", seen.line());
+    ensure!(seen.complaints.is_empty(), "{:#?}", seen.complaints);
     ensure!(said.contains("pushing commit "), "{said}");
     let is_debug = |found: &Deployment| {
         serde_json::to_string(&found.spec).is_ok_and(|spec| spec.contains("--log-level=debug"))

@@ -22,6 +22,7 @@ mod images;
 mod install;
 mod layouts;
 mod lifecycle;
+mod load;
 mod rendering;
 mod roles;
 mod takeover;
