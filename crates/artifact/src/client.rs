@@ -46,7 +46,7 @@ use options::Retries;
 
 pub use options::{ArtifactRef, ClientOptions, SourceObject};
 
-/// Roots of trees by archive; each is 64 bytes.
+/// Roots of trees by object and archive; each is about 250 bytes, with the names.
 const MAX_KNOWN_TREES: usize = 4096;
 
 /// Opens artifacts. A clone shares cache and connections.
