@@ -27,6 +27,8 @@ use super::{
 pub const CERTIFICATES_KEY: &str = "ca.crt";
 /// Key of all that is known of the authorities.
 const AUTHORITIES_KEY: &str = "authorities.json";
+/// Label, and field manager: the program of an image has another name.
+const COMPONENT: &str = "source-controller";
 /// Times that someone else may be faster.
 const ATTEMPTS: usize = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
@@ -244,7 +246,7 @@ impl Keeper {
     fn metadata(&self, found: Option<ObjectMeta>) -> ObjectMeta {
         let labels = [
             ("app.kubernetes.io/part-of", "windlass"),
-            ("app.kubernetes.io/component", "source-controller"),
+            ("app.kubernetes.io/component", COMPONENT),
         ];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
         found.unwrap_or_else(|| ObjectMeta {
@@ -286,7 +288,10 @@ where
         + serde::Serialize
         + serde::de::DeserializeOwned,
 {
-    let parameters = PostParams::default();
+    let parameters = PostParams {
+        field_manager: Some(COMPONENT.to_owned()),
+        ..PostParams::default()
+    };
     let written = match (&object.meta().resource_version, &object.meta().name) {
         (Some(_), Some(name)) => api.replace(name, &parameters, object).await,
         _ => api.create(&parameters, object).await,
