@@ -41,6 +41,7 @@ pub struct Targets {
     home: Arc<Target>,
     settings: kube_apply::Settings,
     kubeconfig: KubeconfigFlags,
+    name: &'static str,
     client: ClientFlags,
     metrics: RestMetrics,
     default_account: Option<String>,
@@ -55,6 +56,8 @@ pub struct Targets {
 pub struct Options {
     /// Features that a kubeconfig may use.
     pub kubeconfig: KubeconfigFlags,
+    /// Name of the controller, as remote clusters see it.
+    pub name: &'static str,
     /// How an API server is spoken to.
     pub client: ClientFlags,
     /// Where requests are counted.
@@ -80,6 +83,7 @@ impl Targets {
             home: Target::new(Place::default(), client, engine.clone()),
             settings,
             kubeconfig: options.kubeconfig,
+            name: options.name,
             client: options.client,
             metrics: options.metrics,
             default_account: options.default_account.filter(|name| !name.is_empty()),
@@ -215,7 +219,7 @@ impl Targets {
                     config.auth_info.impersonate_user_extra = None;
                 }
                 let server = config.cluster_url.to_string();
-                let client = client::connect_to(config, &unlimited, &self.metrics).await;
+                let client = client::connect_to(config, self.name, &unlimited, &self.metrics).await;
                 let client = self
                     .answers
                     .limit(&client.map_err(|error| unusable(error_chain::chain(&error)))?);
@@ -231,7 +235,7 @@ impl Targets {
                 };
                 let config = description.config(&self.identities).await.map_err(unusable)?;
                 let server = config.cluster_url.to_string();
-                let client = client::connect_to(config, &unlimited, &self.metrics).await;
+                let client = client::connect_to(config, self.name, &unlimited, &self.metrics).await;
                 let client = self
                     .answers
                     .limit(&client.map_err(|error| unusable(error_chain::chain(&error)))?);

@@ -110,6 +110,7 @@ fn targets(flags: &Flags, kit: &Kit) -> Targets {
     let options = Options {
         kubeconfig: flags.kubeconfig,
         client: flags.common.client.clone(),
+        name: kit.name,
         metrics: kit.metrics.rest().clone(),
         default_account: None,
         identities: Arc::new(identities),

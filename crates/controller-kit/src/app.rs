@@ -349,7 +349,7 @@ where
         leader: (leader, leader_at),
         waiting,
     } = opened;
-    let client = client::connect_counted(&app.client, metrics.rest()).await?;
+    let client = client::connect(app.name, &app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
     let candidacy = Candidacy::default();
@@ -369,11 +369,11 @@ where
         shutdown: token.clone(),
     });
     let lead_on = {
-        let (flags, connect) = (app.leader.clone(), app.client.clone());
+        let (name, flags, connect) = (app.name, app.leader.clone(), app.client.clone());
         let (namespace, metrics) = (namespace.clone(), metrics.clone());
         async move {
             // Connections are kept alive by the runtime that made them.
-            let client = client::connect_counted(&connect, metrics.rest()).await?;
+            let client = client::connect(name, &connect, metrics.rest()).await?;
             let place = (&*lease, &*namespace);
             anyhow::Ok(leader::run_announcing(client, &flags, place, token, &metrics, announcement).await?)
         }

@@ -16,26 +16,27 @@ use limit::TokenBucket;
 
 pub use error::Error;
 
-/// Connects as [`connect_counted`] does, without counting requests.
-pub async fn connect(flags: &ClientFlags) -> Result<Client, Error> {
-    connect_counted(flags, &RestMetrics::default()).await
-}
-
-/// Makes the client that the environment describes: $KUBECONFIG or ~/.kube/config, else the service account.
+/// Makes the client that the environment describes: $KUBECONFIG or ~/.kube/config, else the service account. `name` is that of the
+/// controller, as audit logs and field managers have it: the program of an image is called otherwise.
 ///
 /// As in Flux, requests are limited here (--kube-api-qps, --kube-api-burst) only if the API server does not
 /// say that it does so itself.
-pub async fn connect_counted(flags: &ClientFlags, metrics: &RestMetrics) -> Result<Client, Error> {
+pub async fn connect(name: &str, flags: &ClientFlags, metrics: &RestMetrics) -> Result<Client, Error> {
     let config = Config::infer()
         .await
         .map_err(|error| Error::Configure(Box::new(error)))?;
-    connect_to(config, flags, metrics).await
+    connect_to(config, name, flags, metrics).await
 }
 
 /// Makes the client of a cluster that is described by `config`.
-pub async fn connect_to(config: Config, flags: &ClientFlags, metrics: &RestMetrics) -> Result<Client, Error> {
+pub async fn connect_to(
+    config: Config,
+    name: &str,
+    flags: &ClientFlags,
+    metrics: &RestMetrics,
+) -> Result<Client, Error> {
     let bucket = TokenBucket::from_flags(flags);
-    let client = stack::build(config, bucket.clone(), metrics.clone())?;
+    let client = stack::build(config, name, bucket.clone(), metrics.clone())?;
     if let Some(bucket) = bucket
         && has_priority_and_fairness(&client).await
     {

@@ -22,6 +22,7 @@ pub struct Elections(Arc<Shared>);
 struct Shared {
     /// The runtime of what must go on whatever the work does.
     vital: Handle,
+    name: &'static str,
     connect: ClientFlags,
     flags: LeaderElectionFlags,
     watch: WatchFlags,
@@ -42,6 +43,7 @@ impl Elections {
     ) -> Self {
         Self(Arc::new(Shared {
             vital,
+            name: app.name,
             connect: app.client.clone(),
             flags: app.leader.clone(),
             watch: app.watch.clone(),
@@ -64,7 +66,7 @@ impl Elections {
         let (shared, lease) = (Arc::clone(&self.0), self.0.watch.lease_name(name));
         let stand = async move {
             // Connections are kept alive by the runtime that made them.
-            let client: Client = client::connect_counted(&shared.connect, shared.metrics.rest()).await?;
+            let client: Client = client::connect(shared.name, &shared.connect, shared.metrics.rest()).await?;
             let token = shared.token.clone();
             let namespace = &shared.namespace;
             let won = leader::run(client, &shared.flags, &lease, namespace, token, &shared.metrics).await?;

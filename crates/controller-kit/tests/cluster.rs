@@ -33,7 +33,7 @@ async fn bench(purpose: &str) -> anyhow::Result<(Client, String)> {
         kube_api_qps: 1.0,
         kube_api_burst: 1,
     };
-    let client = client::connect_to(control_plane.config().clone(), &flags, Metrics::new().rest()).await?;
+    let client = client::connect_to(control_plane.config().clone(), "test", &flags, Metrics::new().rest()).await?;
     Ok((client, control_plane.namespace(purpose).await?))
 }
 

@@ -313,6 +313,7 @@ fn targets(flags: &Flags, kit: &Kit, has_identities: bool) -> Targets {
     let options = Options {
         kubeconfig: flags.kubeconfig,
         client: flags.common.client.clone(),
+        name: kit.name,
         metrics: kit.metrics.rest().clone(),
         default_account: None,
         identities: Arc::new(identities),

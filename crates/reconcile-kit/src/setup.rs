@@ -57,6 +57,7 @@ impl Setup {
         let options = Options {
             kubeconfig: flags.kubeconfig,
             client: flags.common.client.clone(),
+            name: kit.name,
             metrics: kit.metrics.rest().clone(),
             default_account: flags.default_service_account.clone(),
             identities: Arc::clone(&identities),

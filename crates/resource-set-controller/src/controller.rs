@@ -99,6 +99,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let options = Options {
         kubeconfig: flags.kubeconfig,
         client: flags.common.client.clone(),
+        name: kit.name,
         metrics: kit.metrics.rest().clone(),
         default_account: flags.default_service_account.clone(),
         identities: Arc::new(workloads),

@@ -32,6 +32,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// deadline of its own.
 pub(super) fn build(
     config: Config,
+    name: &str,
     bucket: Option<TokenBucket>,
     metrics: RestMetrics,
 ) -> Result<Client, Error> {
@@ -39,7 +40,7 @@ pub(super) fn build(
     let host = host(&config.cluster_url);
     let mut config = config;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.headers.push((USER_AGENT, user_agent()));
+    config.headers.push((USER_AGENT, user_agent(name)));
     let observe = Observe {
         bucket,
         metrics,
@@ -168,21 +169,15 @@ fn host(url: &Uri) -> String {
     url.authority().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Program and version, such as "source-controller/0.0.0 (linux/x86_64) windlass".
-fn user_agent() -> HeaderValue {
-    let program = std::env::args_os().next().unwrap_or_default();
-    let program = std::path::Path::new(&program)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+/// Controller and version, such as "source-controller/0.0.0 (linux/x86_64) windlass".
+fn user_agent(name: &str) -> HeaderValue {
     let (version, os, arch) = (
         env!("CARGO_PKG_VERSION"),
         std::env::consts::OS,
         std::env::consts::ARCH,
     );
-    HeaderValue::from_str(&format!("{program}/{version} ({os}/{arch}) windlass"))
-        .unwrap_or_else(|_| HeaderValue::from_static("windlass")) // a program may have any name
+    HeaderValue::from_str(&format!("{name}/{version} ({os}/{arch}) windlass"))
+        .unwrap_or_else(|_| HeaderValue::from_static("windlass"))
 }
 
 #[cfg(test)]

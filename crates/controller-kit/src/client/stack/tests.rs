@@ -79,7 +79,7 @@ async fn a_request_goes_out_only_after_its_token_came() {
 #[tokio::test]
 async fn a_client_is_built_from_a_plain_configuration() {
     let config = Config::new("http://127.0.0.1:1/".parse().expect("it is a URL"));
-    let client = build(config, None, RestMetrics::default()).expect("nothing is missing");
+    let client = build(config, "test", None, RestMetrics::default()).expect("nothing is missing");
     let error = client
         .apiserver_version()
         .await
@@ -88,11 +88,11 @@ async fn a_client_is_built_from_a_plain_configuration() {
 }
 
 #[test]
-fn the_user_agent_names_the_program() {
-    let agent = user_agent();
+fn the_user_agent_names_the_controller() {
+    let agent = user_agent("helm-controller");
     let agent = agent.to_str().expect("it is text");
     assert!(
-        agent.starts_with("controller_kit-") && agent.ends_with(" windlass"),
+        agent.starts_with("helm-controller/") && agent.ends_with(" windlass"),
         "{agent}"
     );
 }
