@@ -95,9 +95,6 @@ pub enum BuildError {
     /// The folder, the spec or the variables are at fault.
     #[error(transparent)]
     Content(#[from] flux_spec::build::Error),
-    /// A part of the artifact could not be fetched.
-    #[error("failed to read a part of the artifact")]
-    Unread,
     /// A file that the kustomizations name cannot be decrypted.
     #[error("error decrypting sources: {0}{1}")]
     DecryptSources(SourceError, &'static str),
@@ -132,7 +129,7 @@ impl Error {
         let Self::FetchArtifact { source, .. } = self else {
             return false;
         };
-        matches!(source, artifact::client::Error::NotFound { .. })
+        source.is_gone()
     }
 
     /// Returns the reason of the Ready condition.

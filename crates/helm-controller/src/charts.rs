@@ -77,7 +77,7 @@ impl Error {
         let Self::Fetch { source, .. } = self else {
             return false;
         };
-        matches!(source, artifact::client::Error::NotFound { .. })
+        source.is_gone()
     }
 }
 

@@ -65,10 +65,8 @@ pub async fn build(
         succeeded = result.is_ok(),
         "built"
     );
-    let Some(looks) = looks else {
-        // A part of the tree could not be fetched. What came of it says nothing about the content: it is not kept.
-        return Err(Error::Build(Arc::new(result.err().unwrap_or(BuildError::Unread))));
-    };
+    // Where a part of the tree could not be fetched, what came of it says nothing about the content: it is not kept.
+    let looks = looks.map_err(|source| fetch_error(artifact, source))?;
     let result = result.map(Arc::new).map_err(Arc::new);
     let closure = Closure::new(&**tree, &looks)
         .await

@@ -29,7 +29,7 @@ pub(super) async fn run(
     spec: &Arc<KustomizationSpec>,
     keys: &Keyring,
 ) -> Result<Ran, BuildError> {
-    let (files, mut looks) = match look(tree, folder, spec).await? {
+    let (files, looks) = match look(tree, folder, spec).await? {
         Looked::Done(ran) => return Ok(ran),
         Looked::Encrypted(files, looks) => (files, looks),
     };
@@ -49,13 +49,9 @@ pub(super) async fn run(
             Some(error) => BuildError::Content(error),
             None => BuildError::Withheld(paths),
         });
-        looks = match (looks.take(), fs.into_looks()) {
-            (Some(one), Some(other)) => Some(joined(one, other)),
-            _ => None,
-        };
         Ran {
             result,
-            looks,
+            looks: looks.and_then(|looks| Ok(joined(looks, fs.into_looks()?))),
             is_secret: true,
         }
     });
@@ -92,7 +88,7 @@ enum Looked {
     /// Nothing was encrypted: this is the build.
     Done(Ran),
     /// These have to be decrypted first.
-    Encrypted(Vec<EncryptedFile>, Option<Looks>),
+    Encrypted(Vec<EncryptedFile>, Result<Looks, artifact::client::Error>),
 }
 
 async fn look(
@@ -236,8 +232,8 @@ pub(super) fn without_secrets(error: flux_spec::build::Error, hidden: &Hidden) -
 pub(super) struct Ran {
     /// The objects, or why there are none.
     pub(super) result: Result<Built, BuildError>,
-    /// Paths that the build looked at; None if a part of the tree could not be fetched.
-    pub(super) looks: Option<Looks>,
+    /// Paths that the build looked at, or why a part of the tree could not be fetched.
+    pub(super) looks: Result<Looks, artifact::client::Error>,
     /// True if files were decrypted for it.
     pub(super) is_secret: bool,
 }

@@ -1,6 +1,6 @@
 //! The artifact's tree as kustomize sees it: a file system that fetches what is read, and tells what was.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use artifact::client::RemoteTree;
 use artifact::tree::EntryKind;
@@ -17,7 +17,8 @@ pub struct TreeFs<'a> {
     tree: &'a RemoteTree,
     runtime: Handle,
     looks: RefCell<Looks>,
-    broken: Cell<bool>,
+    /// The first part of the tree that could not be fetched.
+    broken: RefCell<Option<artifact::client::Error>>,
 }
 
 impl<'a> TreeFs<'a> {
@@ -27,14 +28,19 @@ impl<'a> TreeFs<'a> {
             tree,
             runtime,
             looks: RefCell::default(),
-            broken: Cell::new(false),
+            broken: RefCell::default(),
         }
     }
 
-    /// Returns all that was looked at, also by a build that failed. None if something could not be fetched: what came
-    /// of it then says nothing about the tree.
-    pub fn into_looks(self) -> Option<Looks> {
-        (!self.broken.get()).then(|| self.looks.into_inner())
+    /// Returns all that was looked at, also by a build that failed.
+    ///
+    /// # Errors
+    /// When something could not be fetched: what came of the build then says nothing about the tree.
+    pub fn into_looks(self) -> Result<Looks, artifact::client::Error> {
+        match self.broken.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.looks.into_inner()),
+        }
     }
 
     fn note(&self, path: &str, look: Look) {
@@ -49,8 +55,9 @@ impl<'a> TreeFs<'a> {
         match error {
             artifact::client::Error::NotFound { .. } => FsError::NotFound,
             error => {
-                self.broken.set(true);
-                FsError::Io(error.to_string())
+                let problem = error.to_string();
+                self.broken.borrow_mut().get_or_insert(error);
+                FsError::Io(problem)
             }
         }
     }

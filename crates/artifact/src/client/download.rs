@@ -328,18 +328,15 @@ impl LocalArchive {
     }
 
     pub(super) fn directory(&self, digest: &Digest) -> Result<Arc<Directory>> {
-        self.directories
-            .get(digest)
-            .cloned()
-            .ok_or_else(|| Error::NotFound {
-                what: format!("folder {digest}"),
-            })
+        self.directories.get(digest).cloned().ok_or_else(|| Error::Gone {
+            what: format!("folder {digest}"),
+        })
     }
 
     /// Reads and verifies a file; the disk may have changed it since it was unpacked.
     pub(super) async fn read(&self, digest: &Digest, path: &str) -> Result<Bytes> {
         let (expected, what) = (*digest, format!("{path:?}"));
-        let (offset, size) = self.blobs.get(digest).copied().ok_or_else(|| Error::NotFound {
+        let (offset, size) = self.blobs.get(digest).copied().ok_or_else(|| Error::Gone {
             what: format!("blob {digest}"),
         })?;
         let file = self.file.clone();

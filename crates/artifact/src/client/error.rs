@@ -11,6 +11,9 @@ use crate::{
 /// Characters of the service's words that are kept.
 const MAX_REASON: usize = 500;
 
+/// Calls about parts of an artifact.
+const PARTS: [&str; 2] = ["GetTree", "ReadBlobs"];
+
 /// Result of the client's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -22,6 +25,12 @@ pub enum Error {
     #[error("failed to find {what}")]
     NotFound {
         /// A URL, a path or a digest.
+        what: String,
+    },
+    /// A part of an artifact is not there any more: the artifact was replaced while it was read, or its storage was lost.
+    #[error("failed to find {what}, a part of an artifact that is not there any more")]
+    Gone {
+        /// What is missing, with its digest.
         what: String,
     },
     /// The received bytes have another digest than the requested one. They are discarded, and the message omits their digest:
@@ -170,6 +179,12 @@ impl Error {
         }
     }
 
+    /// Returns whether the artifact, or a part of it, is not there (any more), so that its object will soon name another.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Gone { .. })
+    }
+
     /// Returns whether the service refused the caller, or would: there is no token to show.
     #[must_use]
     pub fn is_refused(&self) -> bool {
@@ -181,6 +196,7 @@ impl Error {
         what: impl FnOnce() -> String,
     ) -> impl FnOnce(tonic::Status) -> Self {
         move |status| match status.code() {
+            tonic::Code::NotFound if PARTS.contains(&call) => Self::Gone { what: what() },
             tonic::Code::NotFound => Self::NotFound { what: what() },
             tonic::Code::Unauthenticated | tonic::Code::PermissionDenied => Self::Refused {
                 call,

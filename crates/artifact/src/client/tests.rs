@@ -312,6 +312,30 @@ async fn a_service_that_fails_for_a_moment_is_asked_again() {
 }
 
 #[tokio::test]
+async fn a_part_that_is_not_there_any_more_is_not_a_path_that_never_was() {
+    let fixture = fixture();
+    let service = fixture.service().await;
+    let tree = fixture.open(&service).await;
+    let record = &fixture.record;
+    fixture
+        .store
+        .remove_object(&record.kind, &record.namespace, &record.name)
+        .unwrap();
+    fixture
+        .store
+        .collect_garbage(jiff::Timestamp::now() + Duration::from_secs(3600))
+        .unwrap();
+    for error in [
+        tree.entry("apps/a.yaml").await.unwrap_err(),
+        tree.read("apps/x").await.unwrap_err(),
+        tree.list("x").await.unwrap_err(),
+        tree.prefetch("").await.unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Gone { .. }) && error.is_gone(), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_service_does_not_know_is_downloaded_only_of_a_kind_that_others_make() {
     let fixture = fixture();
     let empty = tempfile::tempdir().unwrap();
