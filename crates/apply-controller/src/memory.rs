@@ -146,6 +146,8 @@ pub struct Entry {
     pub rivals: Rivals,
     /// Objects that others change again and again.
     pub fights: Fights,
+    /// Since when the artifact that the source names is not there.
+    pub missing_since: Option<Timestamp>,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
     /// Waits for the end of namespaces and definitions by which the newest run failed.

@@ -46,7 +46,10 @@ pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Healt
         memory::Outcome::Succeeded,
         interval,
     );
-    pass.remembered(|entry| entry.revivals = 0);
+    pass.remembered(|entry| {
+        entry.revivals = 0;
+        entry.missing_since = None;
+    });
     if let Some(inputs) = waits {
         return frozen::report(pass, inputs).await;
     }
@@ -66,8 +69,15 @@ pub(super) async fn conclude_failure(
     began: Timestamp,
 ) -> Next {
     let mut retry: Duration = pass.object().retry_interval().into();
-    if failed.error.is_artifact_missing() {
-        retry = retry.min(MISSING_ARTIFACT_RETRY);
+    let is_missing = failed.error.is_artifact_missing();
+    let missing_for = pass.remembered(|entry| missing_for(entry, is_missing, Timestamp::now()));
+    let is_told = missing_for.is_none_or(|missing_for| missing_for >= PATIENCE_FOR_ARTIFACT);
+    if is_missing {
+        retry = retry.min(if is_told {
+            MISSING_ARTIFACT_RETRY
+        } else {
+            QUIET_RETRY
+        });
     }
     remember(
         pass.context,
@@ -76,6 +86,13 @@ pub(super) async fn conclude_failure(
         memory::Outcome::Failed,
         retry,
     );
+    if !is_told {
+        tracing::info!(
+            error = failed.error.message(),
+            "the artifact is not there at the moment"
+        );
+        return Next::After(retry);
+    }
     let is_held = rollback::hold(&pass, plan, &failed).await;
     match pass.recorder.failed_run(plan, &failed, began).await {
         // The good revision is next.
@@ -119,3 +136,34 @@ pub(super) fn remember(
 /// When an artifact that is not there is asked for again: the status of its source may be as before when it is there again,
 /// so that nothing wakes us.
 pub(super) const MISSING_ARTIFACT_RETRY: Duration = Duration::from_secs(30);
+/// For how long an artifact may be missing before the status says so: source-controller is being replaced, or the source has another
+/// revision already.
+const PATIENCE_FOR_ARTIFACT: Duration = Duration::from_secs(20);
+/// When it is asked for again meanwhile.
+const QUIET_RETRY: Duration = Duration::from_secs(1);
+
+/// For how long the artifact has been missing; None if it is there.
+fn missing_for(entry: &mut memory::Entry, is_missing: bool, now: Timestamp) -> Option<Duration> {
+    if !is_missing {
+        entry.missing_since = None;
+        return None;
+    }
+    let since = *entry.missing_since.get_or_insert(now);
+    Some(now.duration_since(since).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_an_artifact_is_missing_counts_from_when_it_was_there() {
+        let mut entry = memory::Entry::default();
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let seconds = |missing: Option<Duration>| missing.map(|missing| missing.as_secs());
+        assert_eq!(seconds(missing_for(&mut entry, true, at(100))), Some(0));
+        assert_eq!(seconds(missing_for(&mut entry, true, at(115))), Some(15));
+        assert_eq!(seconds(missing_for(&mut entry, false, at(116))), None);
+        assert_eq!(seconds(missing_for(&mut entry, true, at(120))), Some(0));
+    }
+}
