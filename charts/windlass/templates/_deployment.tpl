@@ -25,6 +25,13 @@ spec:
   # Two of them would write to one folder.
   strategy:
     type: Recreate
+  {{- else if .replicated }}
+  # The new one copies what the old one has before that ends. All parts are named, so that they go with the strategy.
+  strategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxSurge: 1
+      maxUnavailable: 0
   {{- end }}
   # Flux's selector, so that its Deployment can be taken over in its place.
   selector:

@@ -22,7 +22,7 @@ use crate::admin::{self, Parts, Ready};
 use crate::elections::Elections;
 use crate::events::{Recorder, Webhook};
 use crate::flags::{EndpointFlags, LogFlags, WatchFlags};
-use crate::leader::{self, Candidacy, Leadership};
+use crate::leader::{self, Candidacy, Leader, Leadership};
 use crate::metrics::Metrics;
 use crate::standby::Listeners;
 use crate::{client, process, standby, telemetry};
@@ -72,8 +72,8 @@ pub struct Standby {
     pub ready: Ready,
     /// As in [`Context`].
     pub namespace: String,
-    /// Where the leader is; none if it does not say so, or as long as none is known.
-    pub leader: watch::Receiver<Vec<SocketAddr>>,
+    /// Who leads, as far as it is known.
+    pub leader: watch::Receiver<Leader>,
     /// Where to say whether this replica has what it needs to lead.
     pub candidacy: Candidacy,
     /// Cancelled when this process leads, or is to end.
@@ -275,8 +275,8 @@ struct Opened {
     metrics: Metrics,
     ready: Ready,
     listeners: Listeners,
-    /// Where the leader is.
-    leader: (watch::Sender<Vec<SocketAddr>>, watch::Receiver<Vec<SocketAddr>>),
+    /// Who leads.
+    leader: (watch::Sender<Leader>, watch::Receiver<Leader>),
     /// Cancelled when this process leads.
     waiting: CancellationToken,
 }
@@ -303,7 +303,7 @@ where
         .iter()
         .for_each(|check| ready.set(check, false));
     host.parts.add(metrics.clone(), ready.clone());
-    let (leader, leader_at) = watch::channel(Vec::new());
+    let (leader, leader_at) = watch::channel(Leader::Unknown);
     let (listeners, waiting) = (Listeners::default(), CancellationToken::new());
     let forwarded = match answers {
         Answers::Forwarded if app.leader.enable_leader_election => &*addresses,

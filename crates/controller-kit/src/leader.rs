@@ -20,7 +20,7 @@ use crate::jitter;
 use crate::metrics::Metrics;
 use elector::{Attempt, Elector, Seat};
 
-pub use announcement::{Announcement, Candidacy};
+pub use announcement::{Announcement, Candidacy, Fitness, Leader};
 
 /// Candidates wait up to this much longer than the retry period, so that they do not ask in step. From client-go.
 const JITTER_FACTOR: f64 = 1.2;
@@ -160,7 +160,12 @@ async fn wait_until_fit(
 ) -> bool {
     let period = flags.leader_election_retry_period;
     let mut vacant_since = None;
-    while !elector.announcement.candidacy.is_fit() {
+    loop {
+        let patience = match elector.announcement.candidacy.fitness() {
+            Fitness::Fit => return true,
+            Fitness::Successor => Duration::ZERO,
+            Fitness::Behind => period * COURTESY,
+        };
         let limit = Instant::now() + flags.leader_election_renew_deadline;
         let seat = tokio::select! {
             seat = timeout_at(limit, elector.look()) => seat,
@@ -176,17 +181,18 @@ async fn wait_until_fit(
             }
             Err(_) => vacant_since,
         };
-        if vacant_since.is_some_and(|since| since.elapsed() >= period * COURTESY) {
+        if vacant_since.is_some_and(|since| since.elapsed() >= patience) {
             tracing::warn!("no process leads: taking the lead without having caught up");
             return true;
         }
+        let candidacy = elector.announcement.candidacy.clone();
         tokio::select! {
             () = sleep(period) => {}
-            () = elector.announcement.candidacy.until_fit() => {}
+            () = candidacy.until_fit() => {}
+            () = elector.until_given_up() => {}
             () = token.cancelled() => return false,
         }
     }
-    true
 }
 
 /// Tries until this process leads; false if it shall stop.
@@ -216,6 +222,7 @@ async fn acquire(elector: &mut Elector, flags: &LeaderElectionFlags, token: &Can
             .mul_f64(1.0 + JITTER_FACTOR * jitter::random());
         tokio::select! {
             () = sleep(wait) => {}
+            () = elector.until_given_up() => {}
             () = token.cancelled() => return false,
         }
     }

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin;
+use crate::leader::Leader;
 
 /// Seconds after which a request may find another leader.
 const PAUSE: &str = "5";
@@ -105,7 +106,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) async fn serve(
     addresses: &[SocketAddr],
     listeners: &Listeners,
-    leader: &watch::Receiver<Vec<SocketAddr>>,
+    leader: &watch::Receiver<Leader>,
     token: &CancellationToken,
 ) -> Result<JoinSet<()>, admin::Error> {
     let mut serving = JoinSet::new();
@@ -140,7 +141,7 @@ pub(crate) async fn serve(
 
 #[derive(Clone)]
 struct Forward {
-    leader: watch::Receiver<Vec<SocketAddr>>,
+    leader: watch::Receiver<Leader>,
     /// Which of the leader's addresses it is.
     index: usize,
     client: Client<HttpConnector, Body>,
@@ -174,7 +175,7 @@ impl Slots {
 
 impl Forward {
     async fn answer(self, peer: IpAddr, request: Request) -> Response {
-        let leader = self.leader.borrow().get(self.index).copied();
+        let leader = self.leader.borrow().addresses().get(self.index).copied();
         let Some(leader) = leader.filter(|_| !request.headers().contains_key(FORWARDED)) else {
             return come_again();
         };
@@ -244,7 +245,7 @@ mod tests {
 
     /// What a standby answers whose leader is at these addresses.
     async fn standby(leader: Vec<SocketAddr>, token: &CancellationToken) -> (SocketAddr, JoinSet<()>) {
-        let (_leader, seen) = watch::channel(leader);
+        let (_leader, seen) = watch::channel(Leader::At(leader));
         let address = free();
         (
             address,
@@ -293,8 +294,8 @@ mod tests {
         assert_eq!(headers["x-said"], "leader");
         // Two that take each other for the leader do not pass a request to and fro.
         let (one, two) = (free(), free());
-        let (_there, at_two) = watch::channel(vec![two]);
-        let (_back, at_one) = watch::channel(vec![one]);
+        let (_there, at_two) = watch::channel(Leader::At(vec![two]));
+        let (_back, at_one) = watch::channel(Leader::At(vec![one]));
         let _first = serve(&[one], &Listeners::default(), &at_two, &token)
             .await
             .expect("it listens");
@@ -343,7 +344,7 @@ mod tests {
     #[tokio::test]
     async fn who_connects_while_a_standby_becomes_the_leader_is_answered_by_it() {
         let (token, listeners, address) = (CancellationToken::new(), Listeners::default(), free());
-        let (_leader, seen) = watch::channel(Vec::new());
+        let (_leader, seen) = watch::channel(Leader::Unknown);
         let mut serving = serve(&[address], &listeners, &seen, &token)
             .await
             .expect("it listens");

@@ -14,6 +14,7 @@ use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, client, conditions, finalizer, leader, runtime, status};
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::reflector::ObjectRef;
@@ -33,7 +34,13 @@ async fn bench(purpose: &str) -> anyhow::Result<(Client, String)> {
         kube_api_qps: 1.0,
         kube_api_burst: 1,
     };
-    let client = client::connect_to(control_plane.config().clone(), "test", &flags, Metrics::new().rest()).await?;
+    let client = client::connect_to(
+        control_plane.config().clone(),
+        "test",
+        &flags,
+        Metrics::new().rest(),
+    )
+    .await?;
     Ok((client, control_plane.namespace(purpose).await?))
 }
 
@@ -316,5 +323,45 @@ async fn leadership_goes_from_one_process_to_the_next() -> anyhow::Result<()> {
         "a released lease is not waited for"
     );
     third.release().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_candidate_sees_at_once_that_the_lease_is_given_up() -> anyhow::Result<()> {
+    let (client, namespace) = bench("handover").await?;
+    // Who looks only now and then would wait for minutes.
+    let flags = LeaderElectionFlags {
+        enable_leader_election: true,
+        leader_election_release_on_cancel: true,
+        leader_election_lease_duration: Duration::from_secs(1200),
+        leader_election_renew_deadline: Duration::from_secs(900),
+        leader_election_retry_period: Duration::from_secs(600),
+    };
+    let metrics = Metrics::new();
+    let lead = async || {
+        let token = CancellationToken::new();
+        leader::run(client.clone(), &flags, "handover", &namespace, token, &metrics).await
+    };
+    let first = lead().await?.expect("nobody else wants it");
+    let leases: Api<Lease> = Api::namespaced(client.clone(), &namespace);
+    let (second, ()) = tokio::time::timeout(
+        LONG,
+        futures::future::try_join(lead(), async {
+            // It watches once it has seen that the Lease is held; other writes do not wake it.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let note = json!({"metadata": {"annotations": {"example.com/note": "1"}}});
+            let noted = leases
+                .patch("handover", &PatchParams::default(), &Patch::Merge(&note))
+                .await;
+            noted.expect("the lease is there");
+            first.release().await;
+            Ok(())
+        }),
+    )
+    .await??;
+    let second = second.expect("it was given up");
+    let lease = leases.get("handover").await?;
+    assert_eq!(lease.spec.and_then(|spec| spec.lease_transitions), Some(1));
+    second.release().await;
     Ok(())
 }

@@ -16,6 +16,7 @@ use artifact::store::{self, Change, Store};
 use bucket_client::index;
 use controller_kit::admin::bind;
 use controller_kit::flags::parse_label_selector;
+use controller_kit::leader::Fitness;
 use controller_kit::metrics::Metrics;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{
@@ -63,6 +64,8 @@ const CHANGES: usize = 1024;
 /// Garbage is collected a little after it has become that.
 const COLLECTION_DELAY: Duration = Duration::from_secs(1);
 
+/// How long a process that takes the leader's place tries to copy what that stores.
+const HANDOVER_PATIENCE: Duration = Duration::from_secs(180);
 /// How long a start waits for the API server to keep our authority.
 const FIRST_CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A Service takes this long to send clients elsewhere.
@@ -121,19 +124,19 @@ pub(crate) fn stand_by(
     standby: Standby,
 ) -> impl Future<Output = anyhow::Result<Option<Plane>>> {
     let settings = Settings::from_flags(&flags);
-    let is_replica = settings.as_ref().is_ok_and(|settings| settings.has_replicas);
-    standby.candidacy.set(!is_replica);
+    let copies = settings.as_ref().ok().and_then(|settings| settings.copies);
+    standby.candidacy.set(copies.unwrap_or(Fitness::Fit));
     async move {
         let settings = settings?;
-        if is_replica {
-            copy_until_leading(settings, standby).await.map(Some)
-        } else {
-            Ok(None)
+        match copies {
+            Some(before) => copy_until_leading(settings, before, standby).await.map(Some),
+            None => Ok(None),
         }
     }
 }
 
-async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Result<Plane> {
+/// `before` is how fit this replica is until it has caught up.
+async fn copy_until_leading(settings: Settings, before: Fitness, standby: Standby) -> anyhow::Result<Plane> {
     let Standby {
         client,
         metrics,
@@ -154,14 +157,16 @@ async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Res
         replica::Access::new(&settings.artifact_service, client.clone(), &namespace, spool);
     let mut plane = Plane::start(settings, true, &around).await?;
     // What was copied before a restart is enough to go on with.
-    candidacy.set(!plane.store.current_records().is_empty());
+    if !plane.store.current_records().is_empty() {
+        candidacy.set(Fitness::Fit);
+    }
     let synced = watch::Sender::new(false);
     let (mut is_synced, meters) = (synced.subscribe(), plane.meters.clone());
     let tell = async {
         // The sender is there as long as this is waited for.
         while is_synced.changed().await.is_ok() {
             let is_synced = *is_synced.borrow_and_update();
-            candidacy.set(is_synced);
+            candidacy.set(if is_synced { Fitness::Fit } else { before });
             meters.synced(is_synced);
             ready.set(STORAGE_CHECK, is_synced);
         }
@@ -173,6 +178,7 @@ async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Res
         // They never end by themselves.
         () = tell => {}
         () = keep_trust => {}
+        () = go_without_copy(before, &synced) => {}
         () = collect_garbage(plane.store.clone(), retention, &plane.meters, token.clone()) => {}
     }
     plane.is_copy.send_replace(false);
@@ -181,6 +187,21 @@ async fn copy_until_leading(settings: Settings, standby: Standby) -> anyhow::Res
         end(true, &plane.stop, &mut plane.servers).await;
     }
     Ok(plane)
+}
+
+/// A successor that cannot reach the leader takes its place all the same after some time, and fetches everything: the leader would never
+/// end otherwise. One of several replicas leaves the lead to the others. Never ends.
+async fn go_without_copy(before: Fitness, synced: &watch::Sender<bool>) {
+    if before == Fitness::Successor {
+        tokio::time::sleep(HANDOVER_PATIENCE).await;
+        if !synced.send_replace(true) {
+            tracing::warn!(
+                logger = "replica",
+                "the leader's artifacts could not be copied in time: this process takes its place without them"
+            );
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Reconciles all kinds until the token is cancelled.
@@ -249,7 +270,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
         // They end when they are told to, which is below.
         Some(ended) = servers.join_next() => ended??,
     }
-    end(settings.has_replicas, &stop, &mut servers).await;
+    end(settings.copies.is_some(), &stop, &mut servers).await;
     Ok(())
 }
 

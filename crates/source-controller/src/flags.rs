@@ -14,6 +14,7 @@ use api::source::BucketSpec;
 use clap::{ArgAction, Parser};
 use controller_kit::duration;
 use controller_kit::flags::{CommonFlags, ListenAddress, parse_bool};
+use controller_kit::leader::Fitness;
 use git_client::Algorithms;
 use oci_verify::{SigstoreFlags, SigstoreRoot};
 use remote_access::identity::Identities;
@@ -97,6 +98,11 @@ pub(crate) struct StorageFlags {
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) storage_replicas: bool,
+    /// Copy the artifacts of the process that leads before taking its place: for one replica whose Pods have storage of their own and are
+    /// replaced one after the other. Needs what --storage-replicas requires, and does nothing without it
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) storage_handover: bool,
     /// Digest algorithm of artifacts; only sha256 is supported
     #[arg(long, value_parser = ["sha256"], default_value = "sha256", value_name = "NAME")]
     pub(crate) artifact_digest_algo: String,
@@ -130,8 +136,8 @@ pub(crate) struct HelmFlags {
 pub(crate) struct Settings {
     pub(crate) storage_path: PathBuf,
     pub(crate) retention: artifact::store::Options,
-    /// Whether each replica has a store of its own.
-    pub(crate) has_replicas: bool,
+    /// How fit this process is to lead before it has copied what the leader stores; None where processes share a store.
+    pub(crate) copies: Option<Fitness>,
     /// The bucket with a copy of all artifacts.
     pub(crate) backup: Option<BucketSpec>,
     /// Size limits for Helm repositories.
@@ -158,26 +164,14 @@ impl Settings {
         let features = flags.common.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
         let advertised = advertised(storage, std::env::var("HOSTNAME").ok().as_deref());
-        let has_replicas = storage.storage_replicas;
-        if has_replicas && !flags.common.leader.enable_leader_election {
-            anyhow::bail!(
-                "--storage-replicas needs --enable-leader-election: without it, each process leads"
-            );
-        }
-        let service = &flags.artifact_service;
-        if has_replicas && service.grpc_addr.socket().is_none() {
-            anyhow::bail!("--storage-replicas needs the artifact service: --grpc-addr must not be 0");
-        }
-        if has_replicas && service.grpc_tls_cert_file.is_some() && service.grpc_ca_file.is_none() {
-            anyhow::bail!("--storage-replicas with --grpc-tls-cert-file needs --grpc-ca-file");
-        }
+        let copies = copies(flags)?;
         Ok(Self {
             storage_path: storage.storage_path.clone(),
             retention: artifact::store::Options {
                 retention_ttl: storage.artifact_retention_ttl,
                 retention_records: storage.artifact_retention_records,
             },
-            has_replicas,
+            copies,
             backup: flags.backup.spec()?,
             helm: helm_repository::Limits {
                 index: limit("--helm-index-max-size", flags.helm.helm_index_max_size)?,
@@ -197,6 +191,33 @@ impl Settings {
             )
             .locked(flags.common.acl.no_cross_namespace_refs),
         })
+    }
+}
+
+/// How fit this process is to lead before it has copied what the leader stores; None where it copies nothing.
+///
+/// The chart asks for a handover by default: where other flags make that impossible it is left out.
+fn copies(flags: &Flags) -> anyhow::Result<Option<Fitness>> {
+    let service = &flags.artifact_service;
+    let problem = if !flags.common.leader.enable_leader_election {
+        Some("needs --enable-leader-election: without it, each process leads")
+    } else if service.grpc_addr.socket().is_none() {
+        Some("needs the artifact service: --grpc-addr must not be 0")
+    } else if service.grpc_tls_cert_file.is_some() && service.grpc_ca_file.is_none() {
+        Some("with --grpc-tls-cert-file needs --grpc-ca-file")
+    } else {
+        None
+    };
+    let storage = &flags.storage;
+    match (storage.storage_replicas, storage.storage_handover, problem) {
+        (true, _, Some(problem)) => anyhow::bail!("--storage-replicas {problem}"),
+        (true, _, None) => Ok(Some(Fitness::Behind)),
+        (false, true, Some(problem)) => {
+            tracing::warn!(logger = "setup", problem, "artifacts are not handed over");
+            Ok(None)
+        }
+        (false, true, None) => Ok(Some(Fitness::Successor)),
+        (false, false, _) => Ok(None),
     }
 }
 
@@ -242,6 +263,25 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         <Flags as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn a_handover_that_is_impossible_is_left_out_and_replicas_are_refused() {
+        let copies = |arguments: &[&str]| copies(&parse(arguments).unwrap());
+        let both = [
+            "--storage-replicas",
+            "--storage-handover",
+            "--enable-leader-election",
+        ];
+        assert_eq!(copies(&both).unwrap(), Some(Fitness::Behind));
+        assert_eq!(copies(&both[1..]).unwrap(), Some(Fitness::Successor));
+        assert_eq!(copies(&both[1..2]).unwrap(), None);
+        assert_eq!(copies(&[both[1], both[2], "--grpc-addr=0"]).unwrap(), None);
+        let error = copies(&both[..1]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--storage-replicas needs --enable-leader-election"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! client would do it. What the leader says is gone is removed; what it merely does not have stays, since a leader that came back
 //! with an empty volume has to fetch all that the others still hold.
 //!
-//! A replica is ready, and fit to lead, once it has all that the leader has. It stays so when the leader is gone, and does not when it
+//! A replica is ready, and fit to lead, once it has all that the leader has, or the leader has nothing to copy: it is another program, or
+//! one without replicas, which waits to be replaced. It stays so when the leader is gone, and does not when it
 //! fails itself: its volume is full, or its token is refused.
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,6 +16,7 @@ use std::time::Duration;
 use artifact::client::{self, Changes, ClientOptions, Offer, Peer, PeerChange, Supply};
 use artifact::store::{ObjectKey, Store};
 use controller_kit::credentials;
+use controller_kit::leader::Leader;
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -95,13 +97,20 @@ impl Access {
 pub(crate) async fn follow(
     store: &Store,
     access: &Access,
-    mut leader: watch::Receiver<Vec<SocketAddr>>,
+    mut leader: watch::Receiver<Leader>,
     synced: &watch::Sender<bool>,
     token: &CancellationToken,
 ) {
     let mut pause = PAUSE;
     loop {
-        let address = leader.borrow_and_update().first().copied();
+        let known = leader.borrow_and_update().clone();
+        let address = known.addresses().first().copied();
+        if known == Leader::Silent && !synced.send_replace(true) {
+            tracing::info!(
+                logger = "replica",
+                "the leader has nothing to copy: this replica can take its place"
+            );
+        }
         let following = async {
             match address {
                 Some(address) => follow_one(store, access, address, synced, &mut pause).await,

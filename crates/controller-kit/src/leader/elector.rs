@@ -1,17 +1,19 @@
 //! One candidate: what it saw of the Lease, and one attempt to get or keep it.
 
-use std::net::SocketAddr;
+use std::future::pending;
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::PostParams;
+use kube::api::{PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
-use super::announcement::Announcement;
+use super::announcement::{Announcement, Leader};
 use crate::telemetry::random_id;
 
 /// Annotation of a Lease: the holder, and where it serves what others ask it.
@@ -27,6 +29,9 @@ pub(super) enum Seat {
     /// Someone else leads.
     Taken,
 }
+
+/// What the API server tells of a Lease.
+type Changes = BoxStream<'static, kube::Result<WatchEvent<Lease>>>;
 
 /// How an attempt ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,6 +50,8 @@ pub(super) struct Elector {
     lease_duration: Duration,
     /// The Lease as last seen, and when it was first seen like that.
     observed: Option<(Lease, Instant)>,
+    /// What the API server tells of the Lease while this process waits.
+    watched: Option<Changes>,
     /// Counts the renewals that one request was not enough for.
     slow_renewals: Counter,
     /// Where this process and the leader serve.
@@ -67,6 +74,7 @@ impl Elector {
             identity: format!("{}_{}", host.trim(), random_id()),
             lease_duration,
             observed: None,
+            watched: None,
             slow_renewals,
             announcement: Announcement::default(),
         }
@@ -112,12 +120,53 @@ impl Elector {
         Ok(if is_taken { Seat::Taken } else { Seat::Vacant })
     }
 
+    /// Returns when the holder gives the Lease up. Never where the Lease cannot be watched: who waits looks now and then as well.
+    pub(super) async fn until_given_up(&mut self) {
+        loop {
+            let watched = match &mut self.watched {
+                Some(watched) => watched,
+                None => match self.watch().await {
+                    Ok(watched) => self.watched.insert(watched),
+                    Err(error) => {
+                        tracing::debug!(%error, "failed to watch the leader lease");
+                        return pending().await;
+                    }
+                },
+            };
+            match watched.next().await {
+                Some(Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease)))
+                    if holder(&lease).is_none() =>
+                {
+                    return;
+                }
+                Some(Ok(WatchEvent::Deleted(_))) => return,
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => {
+                    self.watched = None;
+                    return pending().await;
+                }
+            }
+        }
+    }
+
+    /// Watches the Lease from where it was last seen.
+    async fn watch(&mut self) -> kube::Result<Changes> {
+        let seen = self.observed.as_ref();
+        let version = seen.and_then(|(lease, _)| lease.metadata.resource_version.clone());
+        let only = WatchParams::default().fields(&format!("metadata.name={}", self.name));
+        let changes = self
+            .api
+            .watch(&only, &version.unwrap_or_else(|| "0".to_owned()))
+            .await?;
+        Ok(changes.boxed())
+    }
+
     /// Returns whether someone else holds the Lease, and notes where that is.
     fn is_taken(&mut self, found: &Lease) -> bool {
         let since = self.observe(found.clone());
         let is_taken = !self.is_ours(found) && holder(found).is_some() && holds(found, since, Instant::now());
         if is_taken {
-            let at = addresses(found);
+            let at = leader(found);
             self.announcement.leader.send_if_modified(|known| {
                 let is_new = *known != at;
                 *known = at;
@@ -257,8 +306,8 @@ impl Elector {
     }
 }
 
-/// Where the holder of a Lease serves. Another program that holds it leaves what ours has said there, with the holder of then.
-fn addresses(lease: &Lease) -> Vec<SocketAddr> {
+/// The holder of a Lease. Another program that holds it leaves what ours has said there, with the holder of then.
+fn leader(lease: &Lease) -> Leader {
     let annotation = lease
         .metadata
         .annotations
@@ -267,7 +316,7 @@ fn addresses(lease: &Lease) -> Vec<SocketAddr> {
     let said = annotation.and_then(|said| said.split_once(' '));
     let of_holder = said.filter(|(of, _)| holder(lease) == Some(of));
     let parsed = of_holder.map(|(_, addresses)| addresses.split(',').map(str::parse).collect());
-    parsed.and_then(Result::ok).unwrap_or_default()
+    parsed.and_then(Result::ok).map_or(Leader::Silent, Leader::At)
 }
 
 /// Holder of the Lease; None if it was released.

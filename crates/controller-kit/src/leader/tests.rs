@@ -324,7 +324,7 @@ fn durations_that_could_lose_the_lease_unnoticed_are_refused() {
 async fn who_has_not_caught_up_leaves_the_lease_to_others_for_a_while() {
     let unfit = |bench: &Bench, token: &CancellationToken| {
         let announcement = Announcement::default();
-        announcement.candidacy.set(false);
+        announcement.candidacy.set(Fitness::Behind);
         let candidacy = announcement.candidacy.clone();
         let (bench, token) = (bench.clone(), token.clone());
         let leading = tokio::spawn(async move {
@@ -361,12 +361,25 @@ async fn who_has_not_caught_up_leaves_the_lease_to_others_for_a_while() {
     let began = Instant::now();
     let (caught_up, candidacy) = unfit(&bench, &token);
     sleep(Duration::from_secs(10)).await;
-    candidacy.set(true);
+    candidacy.set(Fitness::Fit);
     assert!(caught_up.await.expect("no panic"));
     assert!(
         began.elapsed() <= Duration::from_secs(46),
         "{:?}",
         began.elapsed()
+    );
+
+    // Where there is no third, nothing is left to others.
+    let bench = Bench::new();
+    bench.held_by_other("2000-01-01T00:00:00.000000Z");
+    let began = Instant::now();
+    let (successor, candidacy) = unfit(&bench, &token);
+    candidacy.set(Fitness::Successor);
+    assert!(successor.await.expect("no panic"));
+    let waited = began.elapsed();
+    assert!(
+        waited >= Duration::from_secs(35) && waited <= Duration::from_secs(40),
+        "{waited:?}"
     );
 
     let bench = Bench::new();
