@@ -1,7 +1,8 @@
 //! How Pods reach the API server, Services, and what listens on this machine; and how they are reached.
 //!
 //! Each Pod has a network namespace of its own, in which nothing but loopback is. Services have their cluster IPs there, so that
-//! ports are what they are in a cluster; `pod-network` passes connections to sockets of this node, which knows the Pods.
+//! ports are what they are in a cluster; `pod-network` passes connections to sockets of this node, which knows the Pods. Other Pods are in
+//! a namespace beside it: they listen on the same ports as the Pod itself does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -35,6 +36,7 @@ pub(super) struct Network {
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// By address.
     pods: HashMap<String, Endpoint>,
     /// Sockets that are listened on already.
     listening: Vec<PathBuf>,
@@ -59,6 +61,12 @@ pub(super) struct Ways {
     pub addresses: Vec<String>,
     /// `/etc/hosts`.
     pub hosts: String,
+    /// The address of the Pod itself.
+    pub own: String,
+    /// For the `pod-network` that is other Pods.
+    pub pods: String,
+    /// Their addresses.
+    pub pod_addresses: Vec<String>,
 }
 
 impl Network {
@@ -84,6 +92,9 @@ impl Network {
             table: String::new(),
             addresses: Vec::new(),
             hosts: "127.0.0.1 localhost\n".to_owned(),
+            own: plan::address(pod),
+            pods: String::new(),
+            pod_addresses: Vec::new(),
         };
         let (address, port) = API_ADDRESS;
         let socket = self.listen("api", Target::Host(self.api_server))?;
@@ -94,6 +105,7 @@ impl Network {
             writeln!(ways.table, "out {address} {}", socket.display())?;
         }
         self.add_services(pod, &mut ways).await?;
+        self.add_pods(pod, &mut ways)?;
         for port in plan
             .ports
             .iter()
@@ -144,6 +156,21 @@ impl Network {
         Ok(())
     }
 
+    /// Pods that run already are reached at their addresses, as the leader is by the replica that takes its place.
+    fn add_pods(&self, pod: &Pod, ways: &mut Ways) -> Result<()> {
+        for (address, other) in &lock(&self.shared).pods {
+            if *address == plan::address(pod) {
+                continue;
+            }
+            ways.pod_addresses.push(address.clone());
+            for port in &other.ports {
+                let socket = socket_of(&other.folder, port.number);
+                writeln!(ways.pods, "out {address}:{} {}", port.number, socket.display())?;
+            }
+        }
+        Ok(())
+    }
+
     /// A socket that leads to the target.
     fn listen(&self, name: &str, target: Target) -> Result<PathBuf> {
         let socket = self.folder.join(name);
@@ -165,32 +192,25 @@ impl Network {
     }
 
     /// Makes a Pod known to Services, once it is ready.
-    pub(super) fn add(
-        &self,
-        uid: &str,
-        namespace: String,
-        labels: BTreeMap<String, String>,
-        ports: Vec<Port>,
-        folder: PathBuf,
-    ) {
+    pub(super) fn add(&self, pod: &Pod, ports: Vec<Port>, folder: PathBuf) {
         let endpoint = Endpoint {
-            namespace,
-            labels,
+            namespace: pod.namespace().unwrap_or_default(),
+            labels: pod.labels().clone(),
             ports,
             folder,
             ready: false,
         };
-        lock(&self.shared).pods.insert(uid.to_owned(), endpoint);
+        lock(&self.shared).pods.insert(plan::address(pod), endpoint);
     }
 
-    pub(super) fn set_ready(&self, uid: &str, ready: bool) {
-        if let Some(pod) = lock(&self.shared).pods.get_mut(uid) {
+    pub(super) fn set_ready(&self, pod: &Pod, ready: bool) {
+        if let Some(pod) = lock(&self.shared).pods.get_mut(&plan::address(pod)) {
             pod.ready = ready;
         }
     }
 
-    pub(super) fn remove(&self, uid: &str) {
-        lock(&self.shared).pods.remove(uid);
+    pub(super) fn remove(&self, pod: &Pod) {
+        lock(&self.shared).pods.remove(&plan::address(pod));
     }
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, Probe, Volume};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt as _;
 
 /// One container, and what it needs.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ pub(super) fn pod_field(pod: &Pod, path: &str) -> Result<String> {
         "metadata.name" => metadata.name.clone(),
         "metadata.namespace" => metadata.namespace.clone(),
         "metadata.uid" => metadata.uid.clone(),
-        "status.podIP" => Some(super::pod::address(pod)),
+        "status.podIP" => Some(address(pod)),
         _ => anyhow::bail!("the field {path} is not supported"),
     };
     found.with_context(|| format!("the Pod has no {path}"))
@@ -156,4 +157,14 @@ pub(super) fn port(port: &IntOrString, ports: &[Port]) -> Result<u16> {
 
 fn number(port: i32) -> Result<u16> {
     u16::try_from(port).with_context(|| format!("{port} is no port"))
+}
+
+/// The address of a Pod, by the beginning of its UID.
+pub(super) fn address(pod: &Pod) -> String {
+    let uid = pod.uid().unwrap_or_default();
+    let number = uid
+        .get(..4)
+        .and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    let [third, last] = number.unwrap_or_default().to_be_bytes();
+    format!("10.1.{third}.{last}")
 }

@@ -46,7 +46,7 @@ pub(super) async fn run(host: Arc<Host>, pod: Pod, mut wanted: watch::Receiver<W
         match running.await {
             Ok(()) => break,
             Err(problem) => {
-                host.network.set_ready(&uid, false);
+                host.network.set_ready(&pod, false);
                 write_status(&host, &pod, &failed(&pod, starts, &format!("{problem:#}"))).await;
             }
         }
@@ -55,7 +55,7 @@ pub(super) async fn run(host: Arc<Host>, pod: Pod, mut wanted: watch::Receiver<W
             break;
         }
     }
-    host.network.remove(&uid);
+    host.network.remove(&pod);
     let pods: Api<Pod> = Api::namespaced(host.client.clone(), &pod.namespace().unwrap_or_default());
     let now = DeleteParams {
         grace_period_seconds: Some(0),
@@ -86,13 +86,7 @@ async fn run_once(
         .await?;
     }
     let ways = host.network.ways(pod, &plan, folder).await?;
-    host.network.add(
-        &pod.uid().unwrap_or_default(),
-        pod.namespace().unwrap_or_default(),
-        pod.labels().clone(),
-        plan.ports.clone(),
-        folder.to_owned(),
-    );
+    host.network.add(pod, plan.ports.clone(), folder.to_owned());
     let process = sandbox::start(&plan, &image, &ways, folder, starts)?;
     let mut told = None;
     loop {
@@ -104,7 +98,7 @@ async fn run_once(
         process.check_running()?;
         let ready = is_ready(&plan, folder).await;
         if told != Some(ready) {
-            host.network.set_ready(&pod.uid().unwrap_or_default(), ready);
+            host.network.set_ready(pod, ready);
             write_status(host, pod, &running(pod, &plan, starts, ready)).await;
             told = Some(ready);
         }
@@ -173,12 +167,6 @@ fn failed(pod: &Pod, starts: u32, message: &str) -> Value {
     status(pod, name, image, starts, false, &state, "Pending")
 }
 
-/// The address of a Pod. Its process is reached at another one, of this machine.
-pub(super) fn address(pod: &Pod) -> String {
-    let first = pod.uid().unwrap_or_default().bytes().next().unwrap_or_default();
-    format!("10.1.0.{}", 1 + u32::from(first) % 250)
-}
-
 fn status(
     pod: &Pod,
     container: &str,
@@ -193,7 +181,7 @@ fn status(
         |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now()});
     json!({
         "phase": phase,
-        "podIP": address(pod),
+        "podIP": plan::address(pod),
         "startTime": now(),
         "conditions": [
             condition("Initialized", "True"), condition("PodScheduled", "True"),

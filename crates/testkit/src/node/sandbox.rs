@@ -25,6 +25,23 @@ root=$PWD/root
 ip link set lo up
 for address in $(cat addresses); do ip address add "$address/32" dev lo; done
 ./pod-network network > listening & read -r _ < listening
+if [ -s pods ]; then
+    ip link add pod type veth peer name others
+    unshare --net sh -c '
+        echo > unshared
+        until ip link set others up 2> /dev/null; do sleep 0.01; done
+        ip link set lo up
+        for address in $(cat pod-addresses); do ip address add "$address/32" dev lo; done
+        ip route add "$(cat own-address)/32" dev others
+        exec ./pod-network pods > pods-listening
+    ' &
+    read -r _ < unshared
+    ip link set others netns $!
+    ip address add "$(cat own-address)/32" dev pod
+    ip link set pod up
+    ip route add 10.1.0.0/16 dev pod
+    read -r _ < pods-listening
+fi
 mount --bind "$root" "$root"
 while read -r from to mode; do
     mount --rbind "$from" "$root$to"
@@ -35,17 +52,25 @@ if [ -e read-only ]; then mount -o remount,bind,ro "$root"; fi
 exec "$@"
 "#;
 
+/// By which the script waits for what it starts.
+const FIFOS: [&str; 3] = ["listening", "unshared", "pods-listening"];
+
 /// Starts the container in the Pod's folder, which has its volumes in `volumes`.
 pub(super) fn start(plan: &Plan, image: &Image, ways: &Ways, folder: &Path, starts: u32) -> Result<Process> {
     let root = folder.join("root");
     if root.exists() {
         fs::remove_dir_all(&root).context("failed to remove what an earlier start left")?;
-        fs::remove_file(folder.join("listening")).context("failed to remove what an earlier start left")?;
+        for fifo in FIFOS {
+            fs::remove_file(folder.join(fifo)).context("failed to remove what an earlier start left")?;
+        }
     }
     link(&image.root, &root)?;
     write(folder, "network", &ways.table)?;
     write(folder, "addresses", &ways.addresses.join("\n"))?;
     write(folder, "hosts", &ways.hosts)?;
+    write(folder, "pods", &ways.pods)?;
+    write(folder, "pod-addresses", &ways.pod_addresses.join("\n"))?;
+    write(folder, "own-address", &ways.own)?;
     write(folder, "mounts", &mounts(plan, image, folder, &root)?)?;
     if plan.read_only {
         write(folder, "read-only", "")?;
@@ -59,7 +84,9 @@ pub(super) fn start(plan: &Plan, image: &Image, ways: &Ways, folder: &Path, star
         // A socket of an earlier start would be in the way.
         _ = fs::remove_file(network::socket_of(folder, port));
     }
-    let made = Command::new("mkfifo").arg(folder.join("listening")).status();
+    let made = Command::new("mkfifo")
+        .args(FIFOS.map(|fifo| folder.join(fifo)))
+        .status();
     anyhow::ensure!(made.context("failed to start mkfifo")?.success(), "mkfifo failed");
     let mut command = Command::new("unshare");
     command
