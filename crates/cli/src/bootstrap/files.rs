@@ -260,6 +260,11 @@ impl Bootstrap<'_> {
         let known = branch.file(&path)?;
         let known = known.as_deref().map(String::from_utf8_lossy);
         let account = self.account()?;
+        let deployments = objects::of_manifest(&self.release.manifest)?;
+        let deployments = deployments
+            .iter()
+            .filter(|object| object.gvk().kind == "Deployment");
+        let controllers: Vec<&str> = deployments.map(Object::name).collect();
         let sync = Sync {
             name: self.namespace,
             url: self.url,
@@ -269,6 +274,8 @@ impl Bootstrap<'_> {
             branch: &self.shared.branch,
             interval: self.shared.interval,
             submodules: self.shared.recurse_submodules,
+            rollback: self.shared.rollback,
+            controllers: &controllers,
         };
         sync.over(&path, known.as_deref())
     }

@@ -70,6 +70,11 @@ pub(super) struct Shared {
     #[arg(long = "move")]
     pub(super) move_path: bool,
 
+    /// Have the cluster return to the revision before when the controllers of a new one do not become healthy
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true")]
+    pub(super) rollback: Option<bool>,
+
     /// Open a pull request instead of pushing to the branch; run the command again when it is merged
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", default_value = "false", hide_default_value = true, hide_possible_values = true)]

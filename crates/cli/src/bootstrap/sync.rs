@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use api::kustomize::ROLLBACK_ANNOTATION;
 use manifest_edit::Documents;
 use serde_json::{Value, json};
 
@@ -11,6 +12,10 @@ use crate::platform::objects;
 
 /// How often a new bootstrap looks for commits, as in Flux.
 const INTERVAL: Duration = Duration::from_secs(60);
+/// How long new controllers may take to become healthy, unless the file says so.
+const HEALTHY_WITHIN: &str = "5m0s";
+/// Value of the annotation of a Kustomization that returns to what was healthy.
+const LAST_KNOWN_GOOD: &str = "last-known-good";
 const HEAD: &str = "# Delivers this folder to the cluster; written by `windlass bootstrap`.\n---\n";
 
 /// What the two objects must say.
@@ -29,6 +34,11 @@ pub(super) struct Sync<'a> {
     /// How often to look for commits; None for what the file says.
     pub(super) interval: Option<Duration>,
     pub(super) submodules: bool,
+    /// Whether the cluster returns to the revision before when the controllers of a new one do not become healthy; None for what the file
+    /// says.
+    pub(super) rollback: Option<bool>,
+    /// Names of the Deployments.
+    pub(super) controllers: &'a [&'a str],
 }
 
 impl Sync<'_> {
@@ -48,7 +58,7 @@ impl Sync<'_> {
                 self.set_source(spec_of(&mut changed));
             } else if self.is(value, "Kustomization") {
                 has_kustomization = true;
-                self.set_kustomization(spec_of(&mut changed));
+                self.set_kustomization(&mut changed);
             }
             match changed == *value {
                 true => text.push_str(&before[place.clone()]),
@@ -83,11 +93,11 @@ impl Sync<'_> {
     }
 
     fn kustomization(&self) -> Value {
-        let mut spec = json!({"interval": "10m0s", "prune": true,
-            "sourceRef": {"kind": "GitRepository", "name": self.name}});
-        self.set_kustomization(&mut spec);
-        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-            "metadata": {"name": self.name, "namespace": self.name}, "spec": spec})
+        let mut object = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": self.name, "namespace": self.name},
+            "spec": {"interval": "10m0s", "prune": true, "sourceRef": {"kind": "GitRepository", "name": self.name}}});
+        self.set_kustomization(&mut object);
+        object
     }
 
     fn set_source(&self, spec: &mut Value) {
@@ -114,12 +124,47 @@ impl Sync<'_> {
         }
     }
 
-    fn set_kustomization(&self, spec: &mut Value) {
+    fn set_kustomization(&self, object: &mut Value) {
+        self.set_rollback(object);
+        let spec = spec_of(object);
         if spec["path"].as_str().map(folder) != Some(self.path) {
             spec["path"] = format!("./{}", self.path).into();
         }
         if let (Some(account), true) = (self.account, spec["serviceAccountName"].is_null()) {
             spec["serviceAccountName"] = account.into();
+        }
+    }
+
+    /// The controllers are what is checked: a revision is healthy when they are.
+    fn set_rollback(&self, object: &mut Value) {
+        let is_asked = object["metadata"]["annotations"][ROLLBACK_ANNOTATION] == LAST_KNOWN_GOOD;
+        match self.rollback.unwrap_or(is_asked) {
+            true => object["metadata"]["annotations"][ROLLBACK_ANNOTATION] = LAST_KNOWN_GOOD.into(),
+            false if is_asked => {
+                if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                    annotations.remove(ROLLBACK_ANNOTATION);
+                }
+            }
+            false => {}
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|_, value| {
+                !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty())
+            });
+        }
+        if !self.rollback.unwrap_or(is_asked) {
+            return;
+        }
+        let spec = spec_of(object);
+        let is_ours = |check: &Value| check["kind"] == "Deployment" && check["namespace"] == self.name;
+        let mut checks = spec["healthChecks"].as_array().cloned().unwrap_or_default();
+        checks.retain(|check| !is_ours(check));
+        checks.extend(self.controllers.iter().map(|name| {
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "namespace": self.name})
+        }));
+        spec["healthChecks"] = checks.into();
+        if spec["timeout"].is_null() {
+            spec["timeout"] = HEALTHY_WITHIN.into();
         }
     }
 }
@@ -167,6 +212,15 @@ metadata: {name: more}
 ";
 
     fn over(before: Option<&str>, path: &str, account: Option<&str>) -> String {
+        rolling_back(before, path, account, None)
+    }
+
+    fn rolling_back(
+        before: Option<&str>,
+        path: &str,
+        account: Option<&str>,
+        rollback: Option<bool>,
+    ) -> String {
         let sync = Sync {
             name: "flux-system",
             url: "https://git.example.com/fleet.git",
@@ -176,6 +230,8 @@ metadata: {name: more}
             branch: "main",
             interval: None,
             submodules: false,
+            rollback,
+            controllers: &["source-controller", "kustomize-controller"],
         };
         sync.over("sync.yaml", before).unwrap()
     }
@@ -217,6 +273,36 @@ metadata: {name: more}
         };
         assert!(with("https://git.example.com/fleet").contains("secretRef: {name: theirs}"));
         assert!(!with("https://git.example.com/other").contains("secretRef"));
+    }
+
+    #[test]
+    fn a_rollback_checks_the_controllers_and_whatever_people_check() {
+        let theirs = "{kind: Deployment, name: ingress, namespace: ingress}, {kind: Deployment, name: old, namespace: flux-system}";
+        let before = OF_PEOPLE.replace(
+            "path: clusters/a/",
+            &format!("path: clusters/a/\n  healthChecks: [{theirs}]"),
+        );
+        let text = rolling_back(Some(&before), "clusters/a", None, Some(true));
+        for part in [
+            "annotations:\n    windlass.dev/rollback: last-known-good\n",
+            "name: ingress\n",
+            "name: source-controller\n",
+            "name: kustomize-controller\n",
+            "timeout: 5m0s\n",
+        ] {
+            assert!(text.contains(part), "{part:?}\n{text}");
+        }
+        assert!(!text.contains("name: old\n"), "{text}");
+        assert_eq!(
+            over(Some(&text), "clusters/a", None),
+            text,
+            "it stays until it is taken back"
+        );
+        let without = rolling_back(Some(&text), "clusters/a", None, Some(false));
+        assert!(
+            !without.contains("annotations") && without.contains("name: source-controller\n"),
+            "{without}"
+        );
     }
 
     #[test]
