@@ -8,17 +8,19 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::DynamicObject;
 use kube::{Api, ResourceExt as _};
 use reqwest::Method;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 use testkit::controller::program;
 use testkit::gitea::User;
-use testkit::objects::{self, is_ready, text};
+use testkit::objects::{self, condition, is_ready, text};
 use testkit::{Gitea, wait_for, wait_until_gone};
 
 use crate::cluster::{NAMESPACE, PATIENCE};
 use crate::containers::World;
+use crate::images::TAG;
 use crate::load;
 
 const REPOSITORY: &str = "platform/fleet";
@@ -277,6 +279,8 @@ async fn lives(scene: &Scene) -> Result<()> {
     };
     wait_for(&scene.deployments(), "source-controller", is_debug, PATIENCE).await?;
 
+    returns_from_a_version_that_does_not_start(scene).await?;
+
     // A new key, and the old one is gone.
     let key = scene.key().await?;
     scene.bootstrap(&["--path", PATH, "--rotate-key"], 0).await?;
@@ -360,6 +364,82 @@ async fn lives(scene: &Scene) -> Result<()> {
         is_ready(own) && entries.is_some_and(|entries| !entries.to_string().contains("default_other_"))
     };
     wait_for(&kustomizations, NAMESPACE, is_forgotten, PATIENCE)
+        .await
+        .map(drop)
+}
+
+/// The old controllers go on, and the cluster returns to the revision before; whatever else is pushed is delivered.
+async fn returns_from_a_version_that_does_not_start(scene: &Scene) -> Result<()> {
+    let client = &scene.world.cluster.client;
+    scene.bootstrap(&["--path", PATH, "--rollback"], 0).await?;
+    let [components, sync] = ["components", "sync"].map(|name| format!("{PATH}/windlass-system/{name}.yaml"));
+    let written = scene.gitea.file(REPOSITORY, "main", &sync).await?;
+    ensure!(
+        written.contains("timeout: 5m0s") && written.contains("name: kustomize-controller"),
+        "{written}"
+    );
+    let impatient = written.replace("timeout: 5m0s", "timeout: 20s");
+    let good = scene.gitea.file(REPOSITORY, "main", &components).await?;
+    let commit =
+        async |files: &[(&str, &str)]| scene.gitea.commit(&scene.user, REPOSITORY, "main", files).await;
+    let sources = objects::api(client, "source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE);
+    let kustomizations = objects::api(
+        client,
+        "kustomize.toolkit.fluxcd.io/v1",
+        "Kustomization",
+        NAMESPACE,
+    );
+    commit(&[(&sync, &impatient)]).await?;
+    objects::poke(&sources, NAMESPACE).await?;
+    let is_kept = |own: &_| is_ready(own) && text(own, "/spec/timeout") == "20s";
+    wait_for(&kustomizations, NAMESPACE, is_kept, PATIENCE).await?;
+
+    let bad = good.replace(&format!(":{TAG}"), ":missing");
+    ensure!(bad != good, "no image has this tag");
+    commit(&[(&components, &bad)]).await?;
+    objects::poke(&sources, NAMESPACE).await?;
+    let has_bad =
+        |found: &Deployment| serde_json::to_string(&found.spec).is_ok_and(|spec| spec.contains(":missing"));
+    for name in ["source-controller", "kustomize-controller"] {
+        wait_for(&scene.deployments(), name, has_bad, PATIENCE).await?;
+    }
+    let seen = load::deliver_one(client, &scene.world.repository).await?;
+    println!(
+        "with a version that does not start: delivered in {:.1} s",
+        seen.as_secs_f64()
+    );
+    let is_held = |own: &DynamicObject| {
+        condition(own, "Held").is_some_and(|(status, reason, _)| (status, reason) == ("True", "RolledBack"))
+    };
+    let held = wait_for(&kustomizations, NAMESPACE, is_held, PATIENCE).await?;
+    let message = condition(&held, "Held")
+        .map(|(.., message)| message.to_owned())
+        .unwrap_or_default();
+    println!("{message}");
+    ensure!(message.contains("Deployment/flux-system/"), "{message}");
+    let is_well = |found: &Deployment| {
+        let status = found.status.clone().unwrap_or_default();
+        !has_bad(found)
+            && status.updated_replicas == Some(1)
+            && status.replicas == Some(1)
+            && status.ready_replicas == Some(1)
+    };
+    for name in [
+        "source-controller",
+        "kustomize-controller",
+        "helm-controller",
+        "notification-controller",
+    ] {
+        wait_for(&scene.deployments(), name, is_well, PATIENCE).await?;
+    }
+
+    // The commit that takes it back ends the hold.
+    commit(&[(&components, &good)]).await?;
+    objects::poke(&sources, NAMESPACE).await?;
+    let is_over = |own: &DynamicObject| is_ready(own) && condition(own, "Held").is_none();
+    wait_for(&kustomizations, NAMESPACE, is_over, PATIENCE).await?;
+    scene
+        .bootstrap(&["--path", PATH, "--rollback=false"], 0)
         .await
         .map(drop)
 }

@@ -93,6 +93,23 @@ pub async fn during<T>(
     Ok((outcome.context("the work has ended")?, seen))
 }
 
+/// Commits once more, and waits until that is delivered.
+pub async fn deliver_one(client: &Client, repository: &Repository) -> Result<Duration> {
+    let began = Instant::now();
+    let last = usize::MAX - APPS;
+    let app = last % APPS;
+    repository.commit("main", "one more", &[file(app, last)])?;
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let number = last.to_string();
+    let has_come = |map: &ConfigMap| {
+        map.data
+            .as_ref()
+            .is_some_and(|data| data.get("number") == Some(&number))
+    };
+    wait_for(&maps, &format!("app-{app}"), has_come, PATIENCE).await?;
+    Ok(began.elapsed())
+}
+
 fn kustomizations(client: &Client) -> Api<DynamicObject> {
     objects::api(
         client,
