@@ -278,6 +278,11 @@ async fn lives(scene: &Scene) -> Result<()> {
         serde_json::to_string(&found.spec).is_ok_and(|spec| spec.contains("--log-level=debug"))
     };
     wait_for(&scene.deployments(), "source-controller", is_debug, PATIENCE).await?;
+    let logs = scene.world.logs().await;
+    ensure!(
+        logs.contains("has all that the leader has"),
+        "the new source-controller has copied nothing:\n{logs}"
+    );
 
     returns_from_a_version_that_does_not_start(scene).await?;
 

@@ -342,7 +342,7 @@ async fn a_candidate_sees_at_once_that_the_lease_is_given_up() -> anyhow::Result
         let token = CancellationToken::new();
         leader::run(client.clone(), &flags, "handover", &namespace, token, &metrics).await
     };
-    let first = lead().await?.expect("nobody else wants it");
+    let first = lead().await?.expect("there is no other candidate");
     let leases: Api<Lease> = Api::namespaced(client.clone(), &namespace);
     let (second, ()) = tokio::time::timeout(
         LONG,

@@ -137,22 +137,23 @@ impl Sync<'_> {
 
     /// The controllers are what is checked: a revision is healthy when they are.
     fn set_rollback(&self, object: &mut Value) {
-        let is_asked = object["metadata"]["annotations"][ROLLBACK_ANNOTATION] == LAST_KNOWN_GOOD;
-        match self.rollback.unwrap_or(is_asked) {
-            true => object["metadata"]["annotations"][ROLLBACK_ANNOTATION] = LAST_KNOWN_GOOD.into(),
-            false if is_asked => {
-                if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-                    annotations.remove(ROLLBACK_ANNOTATION);
+        let said = object.pointer("/metadata/annotations").and_then(Value::as_object);
+        let mut annotations = said.cloned().unwrap_or_default();
+        let is_asked = annotations.get(ROLLBACK_ANNOTATION) == Some(&json!(LAST_KNOWN_GOOD));
+        let is_wanted = self.rollback.unwrap_or(is_asked);
+        if is_wanted != is_asked {
+            match is_wanted {
+                true => annotations.insert(ROLLBACK_ANNOTATION.to_owned(), LAST_KNOWN_GOOD.into()),
+                false => annotations.remove(ROLLBACK_ANNOTATION),
+            };
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("annotations");
+                if !annotations.is_empty() {
+                    metadata.insert("annotations".to_owned(), annotations.into());
                 }
             }
-            false => {}
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.retain(|_, value| {
-                !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty())
-            });
-        }
-        if !self.rollback.unwrap_or(is_asked) {
+        if !is_wanted {
             return;
         }
         let spec = spec_of(object);
@@ -297,6 +298,16 @@ metadata: {name: more}
             over(Some(&text), "clusters/a", None),
             text,
             "it stays until it is taken back"
+        );
+        let broken = OF_PEOPLE.replace(
+            "metadata: {name: flux-system, namespace: flux-system}\nspec:\n",
+            "metadata: {name: flux-system, namespace: flux-system, annotations: [x]}\nspec:\n",
+        );
+        assert!(broken.contains("[x]"));
+        let mended = rolling_back(Some(&broken), "clusters/a", None, Some(true));
+        assert!(
+            mended.contains("windlass.dev/rollback") && !mended.contains("- x"),
+            "{mended}"
         );
         let without = rolling_back(Some(&text), "clusters/a", None, Some(false));
         assert!(

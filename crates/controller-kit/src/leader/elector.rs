@@ -30,7 +30,7 @@ pub(super) enum Seat {
     Taken,
 }
 
-/// What the API server tells of a Lease.
+/// Changes of a Lease, as the API server reports them.
 type Changes = BoxStream<'static, kube::Result<WatchEvent<Lease>>>;
 
 /// How an attempt ended.
@@ -50,7 +50,7 @@ pub(super) struct Elector {
     lease_duration: Duration,
     /// The Lease as last seen, and when it was first seen like that.
     observed: Option<(Lease, Instant)>,
-    /// What the API server tells of the Lease while this process waits.
+    /// Changes of the Lease while this process waits.
     watched: Option<Changes>,
     /// Counts the renewals that one request was not enough for.
     slow_renewals: Counter,
