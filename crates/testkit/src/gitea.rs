@@ -315,7 +315,7 @@ OFFLINE_MODE = true
 DB_TYPE = sqlite3
 PATH = {directory}/gitea.db
 SQLITE_JOURNAL_MODE = WAL
-SQLITE_TIMEOUT = 20000
+SQLITE_TIMEOUT = 240000
 [security]
 INSTALL_LOCK = true
 SECRET_KEY = a-key-for-tests
