@@ -22,7 +22,7 @@ mod witness;
 pub use attestation::{Attestation, Attested};
 pub use key::{KeyError, PublicKey};
 pub use keyless::{Identity, TrustedRoot};
-pub use signing::{SigningError, SigningKey, attested};
+pub use signing::{SigningError, SigningKey, attested, simple_payload};
 pub use simple::SimpleSignature;
 pub use witness::Witness;
 

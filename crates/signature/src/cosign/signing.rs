@@ -1,4 +1,4 @@
-//! Statements that we sign, in the form that cosign 1 and 2 give attestations.
+//! Statements and contents that we sign, in the forms of cosign 1 and 2.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
@@ -24,6 +24,20 @@ pub fn attested(
     let unreadable = |_| Error::Parse { what: "the envelope" };
     let envelope: Envelope = serde_json::from_slice(envelope).map_err(unreadable)?;
     envelope.open(digest, key)?.predicate(predicate_type)
+}
+
+/// What cosign 1 and 2 sign about the image or artifact with this digest (`sha256:…`) in a repository (`host/path`).
+#[must_use]
+pub fn simple_payload(repository: &str, digest: &str) -> String {
+    let payload = json!({
+        "critical": {
+            "identity": {"docker-reference": repository},
+            "image": {"docker-manifest-digest": digest},
+            "type": "cosign container image signature",
+        },
+        "optional": null,
+    });
+    payload.to_string()
 }
 
 /// A private key that cannot be used, or with which nothing could be signed.
@@ -97,20 +111,30 @@ impl SigningKey {
     pub fn attest(&self, statement: &Value) -> Result<String, SigningError> {
         let payload = statement.to_string();
         let message = pre_authentication_encoding(STATEMENT, payload.as_bytes());
-        let signature = match &self.0 {
-            Kind::Ecdsa(key) => key
-                .sign(&SystemRandom::new(), &message)
-                .map_err(|_| SigningError::Sign)?
-                .as_ref()
-                .to_vec(),
-            Kind::Ed25519(key) => key.sign(&message).as_ref().to_vec(),
-        };
+        let signature = self.sign(&message)?;
         let envelope = json!({
             "payloadType": STATEMENT,
             "payload": STANDARD.encode(payload),
-            "signatures": [{"keyid": "", "sig": STANDARD.encode(signature)}],
+            "signatures": [{"keyid": "", "sig": signature}],
         });
         Ok(envelope.to_string())
+    }
+
+    /// Signs bytes: the content of a file, as `cosign sign-blob` does, or the [payload](simple_payload) about an image. Returns the
+    /// signature in base64, which is ASN.1 of an ECDSA key.
+    ///
+    /// # Errors
+    /// When the library refuses, which it does without randomness.
+    pub fn sign(&self, content: &[u8]) -> Result<String, SigningError> {
+        let signature = match &self.0 {
+            Kind::Ecdsa(key) => key
+                .sign(&SystemRandom::new(), content)
+                .map_err(|_| SigningError::Sign)?
+                .as_ref()
+                .to_vec(),
+            Kind::Ed25519(key) => key.sign(content).as_ref().to_vec(),
+        };
+        Ok(STANDARD.encode(signature))
     }
 }
 
@@ -119,7 +143,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    use super::super::{Attestation, Authority, Witness};
+    use super::super::{Attestation, Authority, SimpleSignature, Witness};
     use super::*;
 
     const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -191,6 +215,38 @@ mod tests {
             let refused = verified(&forged.to_string(), &public, "https://example.com/a/v1");
             assert!(matches!(refused, Err(Error::VerifyWithKey)), "{refused:?}");
         }
+    }
+
+    #[test]
+    fn files_and_images_are_signed_as_cosign_does() {
+        let key = openssl(&["ecparam", "-name", "prime256v1", "-genkey"], b"");
+        let public = openssl(&["pkey", "-pubout"], &key);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let signing = SigningKey::from_pem(&key).unwrap();
+        let signature = signing.sign(b"content").unwrap();
+        std::fs::write(at("key"), &public).unwrap();
+        std::fs::write(at("signature"), STANDARD.decode(&signature).unwrap()).unwrap();
+        let (key, file) = (at("key"), at("signature"));
+        let verify = |content: &[u8]| {
+            openssl(
+                &["dgst", "-sha256", "-verify", &key, "-signature", &file],
+                content,
+            )
+        };
+        assert_eq!(verify(b"content"), b"Verified OK\n");
+        assert_eq!(verify(b"other"), b"Verification failure\n");
+
+        let payload = simple_payload("example.com/app", DIGEST);
+        let signature = SimpleSignature {
+            signature: signing.sign(payload.as_bytes()).unwrap(),
+            payload: payload.into_bytes(),
+            witness: Witness::default(),
+        };
+        let public = PublicKey::from_pem(&public).unwrap();
+        let verified = |digest: &str| Authority::Key(&public).verify_simple(&signature, digest);
+        verified(DIGEST).unwrap();
+        assert!(verified(&DIGEST.replace('3', "4")).is_err());
     }
 
     #[test]
