@@ -181,8 +181,8 @@ bench-idle: build ## Measure the memory of all four controllers with N apps (N=1
 	WINDLASS_BIN_DIR=$(TARGET)/one-program $(XTASK) bench-idle --apps $(or $(N),100)
 	WINDLASS_BIN_DIR=$(TARGET)/one-program $(XTASK) bench-idle --apps $(or $(N),100) --all
 
-images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
-	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)
+images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, PLATFORMS=linux/amd64,linux/arm64, IMAGES="names"
+	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(IMAGES)
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

@@ -1,33 +1,35 @@
 //! Container images of the programs, without a container engine: cargo builds, buildah packs.
 //!
-//! The same commit, built by the same tools at the same place, gives the same digest: programs are linked without paths of this
-//! machine, files carry the time of the commit, and the certificates come from a crate that Cargo.lock pins.
+//! The same commit, built by the same tools, gives the same digest: programs do not know where they were built, files carry the
+//! time of the commit, and the certificates come from a crate that Cargo.lock pins.
 //! Beside each image lie what is in it (SPDX) and what it was built of (in-toto, SLSA).
 
 mod buildah;
 mod certificates;
-mod commands;
-mod commit;
+pub(crate) mod commands;
+pub(crate) mod commit;
+pub(crate) mod compile;
 mod inventory;
+pub(crate) mod platform;
 mod provenance;
 
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use jiff::Timestamp;
+use serde_json::Value;
 use testkit::tools::repository_root;
 
 use crate::demo::registry_sign;
 use buildah::Buildah;
-use commands::{Image, host, read};
 use commit::Commit;
+use compile::{Place, compile};
+use platform::Platform;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 10] = [
+pub(crate) const PROGRAMS: [&str; 10] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
@@ -57,13 +59,16 @@ pub(crate) struct Arguments {
     /// Tag of the images; the commit if there is none.
     #[arg(long)]
     tag: Option<String>,
-    /// Folder for the images (as OCI layouts) and what is told of them.
+    /// Folder for the images (as OCI layouts) and their descriptions.
     #[arg(long, default_value = "target/images")]
     out: PathBuf,
-    /// Folder with programs that are there already, instead of building them; of these nothing is told beside the images.
-    #[arg(long)]
+    /// Platforms, separated by commas, such as linux/amd64,linux/arm64; this machine's if there is none.
+    #[arg(long, value_delimiter = ',')]
+    platforms: Vec<Platform>,
+    /// Folder with programs that are there already, for this machine's platform, instead of building them; these images get no descriptions.
+    #[arg(long, conflicts_with = "platforms")]
     programs: Option<PathBuf>,
-    /// Only compile the programs as images have them, and say where they are.
+    /// Only compile the programs as images have them, and print where they are.
     #[arg(long, conflicts_with = "programs")]
     only_programs: bool,
     /// Programs to pack; all if none is named.
@@ -73,29 +78,27 @@ pub(crate) struct Arguments {
 
 /// Builds, packs, describes and, if asked to, pushes.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let commit = commit()?;
+    let commit = Commit::of(&repository_root())?;
     let names: Vec<&str> = if arguments.names.is_empty() {
         PROGRAMS.to_vec()
     } else {
         arguments.names.iter().map(String::as_str).collect()
     };
-    let out = repository_root().join(&arguments.out);
-    let folder = match &arguments.programs {
-        Some(folder) => folder.clone(),
-        None => build(&names)?,
+    let mut report = std::io::stdout();
+    let folders = match &arguments.programs {
+        Some(folder) => vec![(Platform::host()?, folder.clone())],
+        None => compile_all(&names, &arguments.platforms, &Place::here()?)?,
     };
     if arguments.only_programs {
-        writeln!(std::io::stdout(), "{}", folder.display())?;
+        for (_, folder) in folders {
+            writeln!(report, "{}", folder.display())?;
+        }
         return Ok(());
     }
     let repository = arguments.repository.clone().or_else(|| {
         let demo = registry_sign::find()?;
         Some(format!("{demo}/windlass"))
     });
-    let tag = arguments.tag.as_deref().unwrap_or(&commit.id);
-    let work = tempfile::tempdir().context("failed to create a folder")?;
-    let buildah = Buildah::new(work.path());
-    let mut report = std::io::stdout();
     if !commit.clean {
         writeln!(
             report,
@@ -103,30 +106,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             commit.id
         )?;
     }
-    for program in names {
-        let image = pack(&buildah, work.path(), program, &folder, &out, tag, &commit)?;
+    let packing = Packing {
+        tag: arguments.tag.as_deref().unwrap_or(&commit.id),
+        out: &repository_root().join(&arguments.out),
+        repository: repository.as_deref(),
         // Of programs that were not built here, nothing is known.
-        if arguments.programs.is_none() {
-            write_json(
-                &out.join(format!("{program}.spdx.json")),
-                &inventory::spdx_document(program, &commit)?,
-            )?;
-            write_json(
-                &out.join(format!("{program}.provenance.json")),
-                &provenance::statement_of(&image, repository.as_deref(), &commit)?,
-            )?;
-        }
-        let at = match &repository {
-            Some(repository) => push(&buildah, &image, repository)?,
-            None => out.join(program).display().to_string(),
-        };
-        let megabytes = image.size as f64 / (1024.0 * 1024.0);
-        writeln!(
-            report,
-            "{program:<24} {megabytes:5.1} MiB  {}  {at}",
-            image.digest
-        )?;
-    }
+        is_described: arguments.programs.is_none(),
+        folders: &folders,
+        commit: &commit,
+    };
+    packing.run(&names, &mut report)?;
     if repository.is_none() {
         writeln!(
             report,
@@ -136,33 +125,141 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Makes the image of one program and writes it to a folder of its name in `out`.
-fn pack(
-    buildah: &Buildah,
-    work: &Path,
-    program: &str,
-    programs: &Path,
-    out: &Path,
-    tag: &str,
-    commit: &Commit,
-) -> Result<Image> {
-    let context = stage(work, program, &programs.join(program))?;
-    let reference = format!("{}:{tag}", image_name(program));
-    buildah.build(&context, program, &reference, commit)?;
-    fs::create_dir_all(out).with_context(|| format!("failed to create {}", out.display()))?;
-    let layout = out.join(program);
-    Ok(Image {
-        digest: buildah.write_layout(&reference, &layout, tag)?,
-        size: size(&layout)?,
-        program: program.to_owned(),
-        reference,
-    })
+/// Compiles programs for each platform, and gives the folders they are in. Without platforms, for this machine's.
+pub(crate) fn compile_all(
+    programs: &[&str],
+    platforms: &[Platform],
+    place: &Place,
+) -> Result<Vec<(Platform, PathBuf)>> {
+    let host = [Platform::host()?];
+    let platforms = if platforms.is_empty() { &host } else { platforms };
+    let compiled = platforms
+        .iter()
+        .map(|platform| Ok((*platform, compile(programs, *platform, place)?)));
+    compiled.collect()
 }
 
-/// Pushes an image, and says where it is now.
+/// An image that was built, for one platform or for several.
+pub(crate) struct Image {
+    pub(crate) program: String,
+    /// Name and tag.
+    pub(crate) reference: String,
+    /// Of the index, if it is for several platforms.
+    pub(crate) digest: String,
+    /// Of the image for each platform.
+    pub(crate) platforms: Vec<(Platform, String)>,
+    /// Bytes of all blobs.
+    size: u64,
+}
+
+impl Image {
+    /// Name, without registry and tag.
+    pub(crate) fn name(&self) -> &str {
+        image_name(&self.program)
+    }
+}
+
+/// How images are made out of programs.
+pub(crate) struct Packing<'a> {
+    pub(crate) tag: &'a str,
+    /// Folder for the images and their descriptions.
+    pub(crate) out: &'a Path,
+    /// Where to push to.
+    pub(crate) repository: Option<&'a str>,
+    pub(crate) is_described: bool,
+    /// Where the programs of each platform are.
+    pub(crate) folders: &'a [(Platform, PathBuf)],
+    pub(crate) commit: &'a Commit,
+}
+
+impl Packing<'_> {
+    /// Packs, describes and pushes; writes a line for each image.
+    pub(crate) fn run(&self, programs: &[&str], report: &mut impl std::io::Write) -> Result<()> {
+        let work = tempfile::tempdir().context("failed to create a folder")?;
+        let buildah = Buildah::new(work.path());
+        for program in programs {
+            let image = self.pack(&buildah, work.path(), program)?;
+            if self.is_described {
+                self.describe(&image)?;
+            }
+            let at = match self.repository {
+                Some(repository) => push(&buildah, &image, repository)?,
+                None => self.out.join(program).display().to_string(),
+            };
+            let megabytes = image.size as f64 / (1024.0 * 1024.0);
+            writeln!(
+                report,
+                "{program:<24} {megabytes:5.1} MiB  {}  {at}",
+                image.digest
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Makes the image of one program and writes it to a folder of its name in `out`.
+    fn pack(&self, buildah: &Buildah, work: &Path, program: &str) -> Result<Image> {
+        let reference = format!("{}:{}", image_name(program), self.tag);
+        let mut references = Vec::new();
+        for (platform, folder) in self.folders {
+            let context = work.join("context").join(platform.architecture());
+            let context = stage(&context, program, &folder.join(program))?;
+            let own = if self.folders.len() == 1 {
+                reference.clone()
+            } else {
+                format!("{reference}-{}", platform.architecture())
+            };
+            buildah.build(&context, program, &own, *platform, self.commit)?;
+            references.push(own);
+        }
+        let is_index = references.len() > 1;
+        if is_index {
+            buildah.index(&reference, &references)?;
+        }
+        fs::create_dir_all(self.out).with_context(|| format!("failed to create {}", self.out.display()))?;
+        let layout = self.out.join(program);
+        let digest = buildah.write_layout(&reference, is_index, &layout, self.tag)?;
+        let digests = if is_index {
+            manifests_of(&layout, &digest)?
+        } else {
+            vec![digest.clone()]
+        };
+        ensure!(
+            digests.len() == self.folders.len(),
+            "{reference} has {} images for {} platforms",
+            digests.len(),
+            self.folders.len()
+        );
+        let platforms = self.folders.iter().map(|(platform, _)| *platform);
+        Ok(Image {
+            size: size(&layout)?,
+            platforms: platforms.zip(digests).collect(),
+            program: program.to_owned(),
+            reference,
+            digest,
+        })
+    }
+
+    /// Writes what an image holds and what it was built of beside it.
+    fn describe(&self, image: &Image) -> Result<()> {
+        let program = &image.program;
+        let provenance = provenance::statement_of(image, self.repository, self.commit)?;
+        write_json(&self.out.join(format!("{program}.provenance.json")), &provenance)?;
+        for (platform, _) in &image.platforms {
+            let document = inventory::spdx_document(program, *platform, self.commit)?;
+            let architecture = platform.architecture();
+            write_json(
+                &self.out.join(format!("{program}.{architecture}.spdx.json")),
+                &document,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Pushes an image, and returns where it is now.
 fn push(buildah: &Buildah, image: &Image, repository: &str) -> Result<String> {
     let at = format!("{repository}/{}", image.reference);
-    let pushed = buildah.push(&image.reference, &at)?;
+    let pushed = buildah.push(&image.reference, image.platforms.len() > 1, &at)?;
     ensure!(
         pushed == image.digest,
         "{at} got digest {pushed}, the image has {}",
@@ -171,39 +268,19 @@ fn push(buildah: &Buildah, image: &Image, repository: &str) -> Result<String> {
     Ok(at)
 }
 
-/// Compiles programs as images need them, and gives the folder they are in.
-fn build(programs: &[&str]) -> Result<PathBuf> {
-    let root = repository_root();
-    let host = host()?;
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
-        .context("there is no home directory")?;
-    let mut flags = vec![
-        "-Ctarget-feature=+crt-static".to_owned(),
-        "-Crelocation-model=static".to_owned(),
-    ];
-    for (from, to) in [(root.as_path(), "/windlass"), (home.as_path(), "/cargo")] {
-        flags.push(format!("--remap-path-prefix={}={to}", from.display()));
-    }
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .current_dir(&root)
-        .args(["build", "--release", "--locked", "--workspace", "--target", &host])
-        // With the unit separator, paths may have spaces.
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-    for program in programs {
-        cargo.args(["--bin", program]);
-    }
-    let status = cargo.status().context("failed to start cargo")?;
-    ensure!(status.success(), "cargo build ended with {status}");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(host).join("release"))
+/// Digests of the images of an index, in its order.
+fn manifests_of(layout: &Path, index: &str) -> Result<Vec<String>> {
+    let path = layout.join("blobs").join(index.replace(':', "/"));
+    let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    let index: Value = serde_json::from_slice(&text).context("the index is no JSON")?;
+    let manifests = index["manifests"].as_array().into_iter().flatten();
+    let digests = manifests.filter_map(|manifest| manifest["digest"].as_str());
+    Ok(digests.map(str::to_owned).collect())
 }
 
 /// Fills the folder that an image is made of.
 fn stage(work: &Path, program: &str, binary: &Path) -> Result<PathBuf> {
-    let context = work.join("context").join(program);
+    let context = work.join(program);
     fs::create_dir_all(&context).with_context(|| format!("failed to create {}", context.display()))?;
     for (name, mode) in [(program, 0o755), ("ca-certificates.crt", 0o644)] {
         let path = context.join(name);
@@ -219,18 +296,6 @@ fn stage(work: &Path, program: &str, binary: &Path) -> Result<PathBuf> {
     Ok(context)
 }
 
-fn commit() -> Result<Commit> {
-    let root = repository_root();
-    let git = |arguments: &[&str]| read(Command::new("git").arg("-C").arg(&root).args(arguments));
-    let seconds = git(&["log", "-1", "--format=%ct"])?;
-    let seconds = seconds.trim().parse().context("git gave no time")?;
-    Ok(Commit {
-        id: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
-        time: Timestamp::from_second(seconds).context("the commit's time is out of range")?,
-        clean: git(&["status", "--porcelain"])?.trim().is_empty(),
-    })
-}
-
 /// Bytes of all blobs of a layout.
 fn size(layout: &Path) -> Result<u64> {
     let blobs = layout.join("blobs/sha256");
@@ -241,7 +306,7 @@ fn size(layout: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
+pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))

@@ -9,6 +9,7 @@ use testkit::tools::repository_root;
 
 use super::commands::read;
 use super::commit::Commit;
+use super::platform::Platform;
 
 /// A storage of its own, gone with its folder.
 pub(super) struct Buildah {
@@ -40,11 +41,13 @@ impl Buildah {
         context: &Path,
         program: &str,
         reference: &str,
+        platform: Platform,
         commit: &Commit,
     ) -> Result<()> {
         let mut command = self.command("build");
         command
             .args(["--isolation=chroot", "--format=oci", "--quiet"])
+            .arg(format!("--platform={platform}"))
             .arg(format!("--timestamp={}", commit.time.as_second()))
             .arg(format!("--build-arg=PROGRAM={program}"))
             .arg("--file")
@@ -52,6 +55,7 @@ impl Buildah {
         for (key, value) in [
             ("title", program),
             ("revision", &commit.id),
+            ("version", env!("CARGO_PKG_VERSION")),
             ("licenses", "Apache-2.0"),
         ] {
             command.arg(format!("--label=org.opencontainers.image.{key}={value}"));
@@ -62,21 +66,42 @@ impl Buildah {
         read(&mut command).map(drop)
     }
 
-    /// Writes an image as an OCI layout, in the place of what is there, and gives its digest.
-    pub(super) fn write_layout(&self, reference: &str, layout: &Path, tag: &str) -> Result<String> {
+    /// Makes an index of images, in their order.
+    pub(super) fn index(&self, reference: &str, images: &[String]) -> Result<()> {
+        read(self.command("manifest").arg("create").arg(reference))?;
+        for image in images {
+            read(self.command("manifest").arg("add").arg(reference).arg(image))?;
+        }
+        Ok(())
+    }
+
+    /// Writes an image or an index as an OCI layout, in the place of what is there, and gives its digest.
+    pub(super) fn write_layout(
+        &self,
+        reference: &str,
+        is_index: bool,
+        layout: &Path,
+        tag: &str,
+    ) -> Result<String> {
         if layout.exists() {
             fs::remove_dir_all(layout).with_context(|| format!("failed to remove {}", layout.display()))?;
         }
-        self.push(reference, &format!("oci:{}:{tag}", layout.display()))
+        self.push(reference, is_index, &format!("oci:{}:{tag}", layout.display()))
     }
 
-    /// Pushes an image to a repository of a registry, or to another transport of containers/image, and gives its digest.
-    pub(super) fn push(&self, reference: &str, to: &str) -> Result<String> {
+    /// Pushes an image or an index to a repository of a registry, or to another transport of containers/image, and gives its digest.
+    pub(super) fn push(&self, reference: &str, is_index: bool, to: &str) -> Result<String> {
         let digest = self.folder.join("digest");
         let is_loopback = ["localhost:", "127.0.0.1:"]
             .iter()
             .any(|host| to.starts_with(host));
-        let mut command = self.command("push");
+        let mut command = if is_index {
+            let mut command = self.command("manifest");
+            command.args(["push", "--all"]);
+            command
+        } else {
+            self.command("push")
+        };
         command
             .args(["--format=oci", "--quiet", "--digestfile"])
             .arg(&digest)

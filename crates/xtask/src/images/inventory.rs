@@ -8,17 +8,18 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::tools::repository_root;
 
-use super::commands::{host, read};
+use super::commands::read;
 use super::commit::Commit;
+use super::platform::Platform;
 
 /// The document for the image of one program. What only builds or tests it is not in it, macros included.
-pub(super) fn spdx_document(program: &str, commit: &Commit) -> Result<Value> {
+pub(super) fn spdx_document(program: &str, platform: Platform, commit: &Commit) -> Result<Value> {
     let root = repository_root();
     let metadata = read(
         Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(&root)
             .args(["metadata", "--locked", "--format-version=1", "--filter-platform"])
-            .arg(host()?),
+            .arg(platform.target()),
     )?;
     let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata gave something else")?;
     let lock = std::fs::read_to_string(root.join("Cargo.lock")).context("failed to read Cargo.lock")?;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::tools::repository_root;
 
-use super::commands::{Image, read};
+use super::Image;
+use super::commands::read;
 use super::commit::Commit;
 
 /// The statement about an image. Builds that were not of a commit say so.
@@ -19,14 +20,26 @@ pub(super) fn statement_of(image: &Image, repository: Option<&str>, commit: &Com
         || image.name().to_owned(),
         |repository| format!("{repository}/{}", image.name()),
     );
+    let digests = image.platforms.iter().map(|(_, digest)| digest);
+    let index = (image.platforms.len() > 1).then_some(&image.digest);
+    let subjects = index
+        .into_iter()
+        .chain(digests)
+        .map(|digest| subject(&name, digest));
+    let subjects: Vec<_> = subjects.collect();
+    let platforms: Vec<_> = image
+        .platforms
+        .iter()
+        .map(|(platform, _)| platform.to_string())
+        .collect();
     Ok(json!({
         "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{"name": name, "digest": {"sha256": image.digest.trim_start_matches("sha256:")}}],
+        "subject": subjects,
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
                 "buildType": "https://windlass.dev/build/make-images/v1",
-                "externalParameters": {"program": image.program},
+                "externalParameters": {"program": image.program, "platforms": platforms},
                 "internalParameters": {
                     "clean": commit.clean,
                     "rustc": rustc.trim(),
@@ -43,4 +56,8 @@ pub(super) fn statement_of(image: &Image, repository: Option<&str>, commit: &Com
             },
         },
     }))
+}
+
+fn subject(name: &str, digest: &str) -> Value {
+    json!({"name": name, "digest": {"sha256": digest.trim_start_matches("sha256:")}})
 }

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use testkit::Registry;
 
 use super::*;
 
 const TAG: &str = "test";
+const BOTH: &[Platform] = &[Platform::Amd64, Platform::Arm64];
 
-/// Packs a program that another folder has.
-fn packed(work: &Path) -> (Buildah, Image) {
+/// Packs a program that another folder has, for each of these platforms.
+fn packed(work: &Path, platforms: &[Platform]) -> (Buildah, Image) {
     let programs = work.join("programs");
     fs::create_dir(&programs).unwrap();
     fs::write(programs.join("windlass"), "program").unwrap();
@@ -22,16 +24,19 @@ fn packed(work: &Path) -> (Buildah, Image) {
         clean: true,
     };
     let buildah = Buildah::new(work);
-    let image = pack(
-        &buildah,
-        work,
-        "windlass",
-        &programs,
-        &work.join("out"),
-        TAG,
-        &commit,
-    )
-    .unwrap();
+    let folders: Vec<_> = platforms
+        .iter()
+        .map(|platform| (*platform, programs.clone()))
+        .collect();
+    let packing = Packing {
+        tag: TAG,
+        out: &work.join("out"),
+        repository: None,
+        is_described: false,
+        folders: &folders,
+        commit: &commit,
+    };
+    let image = packing.pack(&buildah, work, "windlass").unwrap();
     (buildah, image)
 }
 
@@ -43,7 +48,7 @@ fn blob(layout: &Path, digest: &Value) -> Vec<u8> {
 #[test]
 fn an_image_has_its_program_and_certificates_and_nothing_else() {
     let work = tempfile::tempdir().unwrap();
-    let (_, image) = packed(work.path());
+    let (_, image) = packed(work.path(), &[Platform::Amd64]);
     let layout = work.path().join("out/windlass");
     let manifest: Value = serde_json::from_slice(&blob(&layout, &json!(image.digest))).unwrap();
     let config: Value = serde_json::from_slice(&blob(&layout, &manifest["config"]["digest"])).unwrap();
@@ -87,32 +92,58 @@ fn an_image_has_its_program_and_certificates_and_nothing_else() {
 }
 
 #[test]
-fn the_same_commit_has_the_same_digest_and_a_registry_takes_it() {
-    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (buildah, image) = packed(one.path());
-    assert_eq!(image.digest, packed(other.path()).1.digest);
+fn an_index_has_an_image_for_each_platform() {
+    let work = tempfile::tempdir().unwrap();
+    let (_, image) = packed(work.path(), BOTH);
+    let layout = work.path().join("out/windlass");
+    let index: Value = serde_json::from_slice(&blob(&layout, &json!(image.digest))).unwrap();
+    let manifests = index["manifests"].as_array().unwrap();
+    let named: Vec<_> = manifests.iter().map(|manifest| &manifest["platform"]).collect();
+    assert_eq!(
+        named,
+        [
+            &json!({"architecture": "amd64", "os": "linux"}),
+            &json!({"architecture": "arm64", "os": "linux"})
+        ]
+    );
+    for ((platform, digest), manifest) in image.platforms.iter().zip(manifests) {
+        assert_eq!(manifest["digest"], **digest);
+        let manifest: Value = serde_json::from_slice(&blob(&layout, &json!(digest))).unwrap();
+        let config: Value = serde_json::from_slice(&blob(&layout, &manifest["config"]["digest"])).unwrap();
+        assert_eq!(config["architecture"], platform.architecture());
+    }
+}
 
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let registry = Registry::start().await.unwrap();
-        let repository = format!("{}/windlass", registry.address());
-        let at = tokio::task::block_in_place(|| push(&buildah, &image, &repository)).unwrap();
-        assert_eq!(at, format!("{repository}/windlass:{TAG}"));
-        let url = format!(
-            "http://{}/v2/windlass/windlass/manifests/{TAG}",
-            registry.address()
-        );
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let accept = "application/vnd.oci.image.manifest.v1+json";
-        let answer = http.get(url).header("Accept", accept).send().await.unwrap();
-        assert_eq!(answer.headers()["docker-content-digest"], image.digest);
-    });
+#[test]
+fn the_same_commit_has_the_same_digest_and_a_registry_takes_it() {
+    for platforms in [&[Platform::Amd64], BOTH] {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (buildah, image) = packed(one.path(), platforms);
+        assert_eq!(image.digest, packed(other.path(), platforms).1.digest);
+
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let registry = Registry::start().await.unwrap();
+            let repository = format!("{}/windlass", registry.address());
+            let at = tokio::task::block_in_place(|| push(&buildah, &image, &repository)).unwrap();
+            assert_eq!(at, format!("{repository}/windlass:{TAG}"));
+            let url = format!(
+                "http://{}/v2/windlass/windlass/manifests/{TAG}",
+                registry.address()
+            );
+            let http = reqwest::Client::builder().no_proxy().build().unwrap();
+            let accept =
+                "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
+            let answer = http.get(url).header("Accept", accept).send().await.unwrap();
+            assert_eq!(answer.headers()["docker-content-digest"], image.digest);
+        });
+    }
 }
 
 #[test]
 fn what_is_in_a_program_is_named_and_nothing_that_only_tests_it() {
-    let commit = commit().unwrap();
-    let document = inventory::spdx_document("windlass", &commit).unwrap();
+    let commit = Commit::of(&repository_root()).unwrap();
+    let document = inventory::spdx_document("windlass", Platform::host().unwrap(), &commit).unwrap();
     let packages = document["packages"].as_array().unwrap();
     let named = |name: &str| packages.iter().find(|package| package["name"] == name);
     assert!(named("kustomize-build").is_some());
