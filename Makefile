@@ -14,7 +14,7 @@ export RUST_LIB_BACKTRACE ?= 0
 export RUST_TEST_THREADS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores * 3)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-scale bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-scale bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images release release-prepare docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -183,6 +183,12 @@ bench-idle: build ## Measure the memory of all four controllers with N apps (N=1
 
 images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, PLATFORMS=linux/amd64,linux/arm64, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(IMAGES)
+
+release-prepare: build ## Write VERSION=1.2.3 into Cargo.toml, Chart.yaml and the changelog, to be read, committed and tagged
+	$(XTASK) release --prepare $(VERSION)
+
+release: build ## Make the release of the tagged commit in OUT=target/dist: images, archives, chart, inventories, provenance, checksums; KEY=file signs; IMAGE_REPOSITORY=host/path pushes; PLATFORMS=linux/amd64,linux/arm64; CHECK=1 makes it twice and compares; TRIAL=1 needs no tag
+	$(XTASK) release --out $(or $(OUT),$(TARGET)/dist) $(if $(KEY),--key $(KEY)) $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(if $(CHECK),--check) $(if $(TRIAL),--trial)
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

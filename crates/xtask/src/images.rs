@@ -159,6 +159,13 @@ impl Image {
     }
 }
 
+/// An image, and what is said of it.
+pub(crate) struct Described {
+    pub(crate) image: Image,
+    /// In-toto statements about it.
+    pub(crate) statements: Vec<Value>,
+}
+
 /// How images are made out of programs.
 pub(crate) struct Packing<'a> {
     pub(crate) tag: &'a str,
@@ -174,14 +181,17 @@ pub(crate) struct Packing<'a> {
 
 impl Packing<'_> {
     /// Packs, describes and pushes; writes a line for each image.
-    pub(crate) fn run(&self, programs: &[&str], report: &mut impl std::io::Write) -> Result<()> {
+    pub(crate) fn run(&self, programs: &[&str], report: &mut impl std::io::Write) -> Result<Vec<Described>> {
         let work = tempfile::tempdir().context("failed to create a folder")?;
         let buildah = Buildah::new(work.path());
+        let mut made = Vec::new();
         for program in programs {
             let image = self.pack(&buildah, work.path(), program)?;
-            if self.is_described {
-                self.describe(&image)?;
-            }
+            let statements = if self.is_described {
+                self.describe(&image)?
+            } else {
+                Vec::new()
+            };
             let at = match self.repository {
                 Some(repository) => push(&buildah, &image, repository)?,
                 None => self.out.join(program).display().to_string(),
@@ -192,8 +202,9 @@ impl Packing<'_> {
                 "{program:<24} {megabytes:5.1} MiB  {}  {at}",
                 image.digest
             )?;
+            made.push(Described { image, statements });
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Makes the image of one program and writes it to a folder of its name in `out`.
@@ -239,20 +250,22 @@ impl Packing<'_> {
         })
     }
 
-    /// Writes what an image holds and what it was built of beside it.
-    fn describe(&self, image: &Image) -> Result<()> {
+    /// Writes what an image holds and what it was built of beside it, and returns the statements that can be signed.
+    fn describe(&self, image: &Image) -> Result<Vec<Value>> {
         let program = &image.program;
         let provenance = provenance::statement_of(image, self.repository, self.commit)?;
         write_json(&self.out.join(format!("{program}.provenance.json")), &provenance)?;
-        for (platform, _) in &image.platforms {
+        let mut statements = vec![provenance];
+        for (platform, digest) in &image.platforms {
             let document = inventory::spdx_document(program, *platform, self.commit)?;
             let architecture = platform.architecture();
             write_json(
                 &self.out.join(format!("{program}.{architecture}.spdx.json")),
                 &document,
             )?;
+            statements.push(provenance::inventory_of(image.name(), digest, &document));
         }
-        Ok(())
+        Ok(statements)
     }
 }
 

@@ -17,6 +17,7 @@ mod generate;
 mod images;
 mod markdown;
 mod record;
+mod release;
 mod schema;
 mod tools;
 
@@ -67,6 +68,8 @@ enum Task {
     BenchRender(bench_render::Arguments),
     /// Build the container images, and push them if a repository is given.
     Images(images::Arguments),
+    /// Make a release: images, archives, the chart, inventories, provenance, checksums and signatures.
+    Release(release::Arguments),
     /// Write what is made from other sources: CRDs, gRPC code, tables of docs; with --check only compare.
     Generate(generate::Arguments),
     /// Check that few files import each other in a circle.
@@ -97,6 +100,7 @@ fn main() -> Result<()> {
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),
         Task::Images(arguments) => images::run(&arguments),
+        Task::Release(arguments) => release::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
         Task::RecordFluxObjects(arguments) => record::run(&arguments),
         Task::CheckCircles => circles::run(),

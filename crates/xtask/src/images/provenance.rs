@@ -58,6 +58,16 @@ pub(super) fn statement_of(image: &Image, repository: Option<&str>, commit: &Com
     }))
 }
 
+/// The statement about what is in the image of one platform: its inventory is the predicate.
+pub(super) fn inventory_of(name: &str, digest: &str, document: &Value) -> Value {
+    json!({
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [subject(name, digest)],
+        "predicateType": "https://spdx.dev/Document",
+        "predicate": document,
+    })
+}
+
 fn subject(name: &str, digest: &str) -> Value {
     json!({"name": name, "digest": {"sha256": digest.trim_start_matches("sha256:")}})
 }
