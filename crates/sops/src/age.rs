@@ -1,6 +1,6 @@
 //! Data keys that are encrypted with age (<https://age-encryption.org/v1>).
 //!
-//! Only what SOPS needs: small armored files, opened with keys of X25519 or of its hybrid with ML-KEM-768. The crate
+//! Only what SOPS needs: small armored files, for keys of X25519 or of its hybrid with ML-KEM-768. The crate
 //! `age` does not know the second kind, and needs forty crates that translate its messages. Keys of SSH and plugins,
 //! which the `sops` command takes from its user's machine, Flux does not take either.
 
@@ -8,6 +8,7 @@ mod armor;
 mod bech32;
 mod file;
 mod hybrid;
+mod recipient;
 mod unwrapped;
 mod x25519;
 
@@ -16,10 +17,13 @@ use zeroize::Zeroizing;
 
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 use file::Stanza;
+pub use recipient::{Recipient, RecipientError, SealError};
 use unwrapped::Unwrapped;
 
 const PREFIX: &str = "AGE-SECRET-KEY-";
 const HYBRID_PREFIX: &str = "AGE-SECRET-KEY-PQ-";
+const PREFIX_OF_RECIPIENT: &str = "age";
+const PREFIX_OF_HYBRID_RECIPIENT: &str = "age1pq";
 
 /// Why a text holds no identities. Quotes nothing of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

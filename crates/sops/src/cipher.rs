@@ -4,16 +4,21 @@ use aes_gcm::AesGcm;
 use aes_gcm::aead::consts::U32;
 use aes_gcm::aead::{Aead as _, KeyInit as _, Nonce, Payload};
 use aes_gcm::aes::Aes256;
+use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::number;
 use crate::time::Time;
 use crate::tree::{Comment, Value};
 
 /// AES with 256 bits in Galois/Counter Mode, with the nonces of SOPS: 32 bytes.
 type Gcm = AesGcm<Aes256, U32>;
 
-/// Why a value cannot be decrypted; quotes nothing of it.
+const NONCE: usize = 32;
+const TAG: usize = 16;
+
+/// Why a value cannot be decrypted or encrypted; quotes nothing of it.
 pub(crate) type Problem = String;
 
 /// The data key of a file, ready for use.
@@ -51,6 +56,50 @@ impl Cipher {
         })?;
         typed(plain, &encrypted.datatype)
     }
+}
+
+impl Cipher {
+    /// Encrypts a value for this place. An empty text is not encrypted.
+    pub(crate) fn encrypt(&self, value: &Value, place: &[u8]) -> Result<Vec<u8>, Problem> {
+        let (plain, datatype) = untyped(value)?;
+        if plain.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut nonce = [0; NONCE];
+        rand::fill(&mut nonce).map_err(|_| "there are no random numbers".to_owned())?;
+        let payload = Payload {
+            msg: &plain,
+            aad: place,
+        };
+        let sealed = self.0.encrypt(&Nonce::<Gcm>::from(nonce), payload);
+        let sealed = sealed.map_err(|_| "Could not encrypt with AES_GCM".to_owned())?;
+        let (data, tag) = sealed.split_at(sealed.len() - TAG);
+        let [data, nonce, tag] = [data, &nonce, tag].map(|bytes| STANDARD.encode(bytes));
+        Ok(format!("ENC[AES256_GCM,data:{data},iv:{nonce},tag:{tag},type:{datatype}]").into_bytes())
+    }
+}
+
+/// The text of a value, and the name of its type.
+fn untyped(value: &Value) -> Result<(Vec<u8>, &'static str), Problem> {
+    Ok(match value {
+        Value::Text(text) => (text.clone(), "str"),
+        Value::Bytes(bytes) => (bytes.clone(), "bytes"),
+        Value::Comment(comment) => (comment.text.clone(), "comment"),
+        Value::Int(integer) => (integer.to_string().into_bytes(), "int"),
+        Value::Float(float) => (number::plain_digits(*float).into_bytes(), "float"),
+        Value::Bool(flag) => (
+            if *flag {
+                b"True".to_vec()
+            } else {
+                b"False".to_vec()
+            },
+            "bool",
+        ),
+        Value::Time(time) => (time.as_nanoseconds().as_bytes().to_vec(), "time"),
+        Value::Null | Value::List(_) | Value::Map(_) | Value::Other(_) => {
+            return Err(format!("Value to encrypt has unsupported type {}", value.kind()));
+        }
+    })
 }
 
 fn parse(text: &[u8]) -> Result<Encrypted, Problem> {
@@ -141,6 +190,31 @@ mod tests {
         }
         assert!(Cipher::new(&[0; 31]).is_err());
         assert!(matches!(cipher.decrypt(b"", b"a:"), Ok(Value::Text(text)) if text.is_empty()));
+    }
+
+    #[test]
+    fn what_is_encrypted_comes_back_at_its_place_only() {
+        let cipher = Cipher::new(&[7; 32]).unwrap();
+        for value in [
+            Value::Text(b"\xff text".to_vec()),
+            Value::Int(-7),
+            Value::Float(2.5e-7),
+            Value::Bool(false),
+            Value::Time(Time::parse("2024-01-01T01:02:03.120Z").unwrap()),
+        ] {
+            let encrypted = cipher.encrypt(&value, b"a:").unwrap();
+            assert_ne!(encrypted, cipher.encrypt(&value, b"a:").unwrap());
+            let back = cipher.decrypt(&encrypted, b"a:").unwrap();
+            assert_eq!(untyped(&back).unwrap(), untyped(&value).unwrap());
+            assert!(cipher.decrypt(&encrypted, b"b:").is_err());
+        }
+        assert!(
+            cipher
+                .encrypt(&Value::Text(Vec::new()), b"a:")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(cipher.encrypt(&Value::Null, b"a:").is_err());
     }
 
     #[test]

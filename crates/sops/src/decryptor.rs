@@ -10,6 +10,7 @@ use crate::{data_key, store, walk};
 
 /// The largest file that Flux decrypts.
 pub const MAX_FILE_BYTES: usize = 5 << 20;
+
 /// Whether a change of a file after its encryption counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
@@ -34,6 +35,10 @@ impl Decryptor {
         Self { keys, integrity }
     }
 
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
     /// Decrypts a file into the format that it has.
     pub async fn decrypt(&self, data: &[u8], format: Format) -> Result<Vec<u8>, Error> {
         self.convert(data, format, format).await
@@ -41,12 +46,7 @@ impl Decryptor {
 
     /// Decrypts a file into another format.
     pub async fn convert(&self, data: &[u8], input: Format, output: Format) -> Result<Vec<u8>, Error> {
-        if data.len() > MAX_FILE_BYTES {
-            return Err(Error::TooLarge {
-                size: data.len(),
-                limit: MAX_FILE_BYTES,
-            });
-        }
+        size_is_allowed(data)?;
         let load = |problem| Error::Load {
             format: input,
             problem,
@@ -62,8 +62,18 @@ impl Decryptor {
     }
 }
 
+pub(crate) fn size_is_allowed(data: &[u8]) -> Result<(), Error> {
+    if data.len() > MAX_FILE_BYTES {
+        return Err(Error::TooLarge {
+            size: data.len(),
+            limit: MAX_FILE_BYTES,
+        });
+    }
+    Ok(())
+}
+
 /// Compares what was hashed with what the file says.
-fn check(mac: &str, metadata: &Metadata, cipher: &Cipher) -> Result<(), Error> {
+pub(crate) fn check(mac: &str, metadata: &Metadata, cipher: &Cipher) -> Result<(), Error> {
     let place = metadata.last_modified.as_seconds();
     match cipher.decrypt(metadata.mac.as_bytes(), place.as_bytes()) {
         Ok(Value::Text(expected)) if expected == mac.as_bytes() => Ok(()),

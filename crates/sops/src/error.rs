@@ -1,9 +1,10 @@
-//! Why a file is not decrypted. Holds no plaintext and no keys.
+//! Why a file is not decrypted or encrypted. Holds no plaintext and no keys.
 
+use crate::age::SealError;
 use crate::data_key::DataKeyError;
 use crate::format::Format;
 
-/// Why a file is not decrypted.
+/// Why a file is not decrypted or encrypted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,6 +37,44 @@ pub enum Error {
         input: Format,
         /// The format that is wanted.
         output: Format,
+        /// The problem.
+        problem: String,
+    },
+    /// A plain file is none of this format.
+    #[error("failed to load {format} data: {problem}")]
+    LoadPlain {
+        /// The format that it should have.
+        format: Format,
+        /// The problem.
+        problem: String,
+    },
+    /// It is encrypted already.
+    #[error("it is encrypted already: it has the key `sops`")]
+    Encrypted,
+    /// Nobody could decrypt it.
+    #[error("there is no recipient")]
+    NoRecipient,
+    /// It is for groups of keys of which several are needed.
+    #[error(
+        "its data key is divided among groups of keys (key_groups); use `sops updatekeys` and `sops rotate` for it"
+    )]
+    KeyGroups,
+    /// A data key cannot be encrypted for a key of another kind.
+    #[error(
+        "its data key must be encrypted for {0}, which is no key of age; use `sops updatekeys` and `sops rotate` for it"
+    )]
+    ForeignKey(String),
+    /// The data key cannot be encrypted.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// A value cannot be encrypted.
+    #[error("failed to encrypt: {0}")]
+    Encrypt(String),
+    /// The encrypted values have no form in this format.
+    #[error("failed to write encrypted {format} data: {problem}")]
+    Write {
+        /// The format.
+        format: Format,
         /// The problem.
         problem: String,
     },

@@ -1,4 +1,4 @@
-//! Decrypts files of SOPS, for `spec.decryption` of Flux's Kustomizations.
+//! Decrypts files of SOPS, for `spec.decryption` of Flux's Kustomizations, and encrypts them for recipients of age.
 //!
 //! In: the bytes of an encrypted file and its [`Format`]. Out: the bytes that `sops decrypt` gives. The way between:
 //! a store of the format makes a tree of the text and takes the [`Metadata`] out of it; [`data_key`] asks the
@@ -6,7 +6,7 @@
 //! hashed in the order of the document; a store writes what is left.
 //!
 //! [`flux`] has Flux's rules about what is decrypted and with which keys; [`kms`] are the key services that are asked
-//! over HTTP. Nothing here knows a cluster or an HTTP client, and nothing is encrypted. No error, and no `Debug`
+//! over HTTP; [`rules`] are those of `.sops.yaml`. [`encrypt`] and [`Decryptor::rotate`] go the other way. Nothing here knows a cluster or an HTTP client. No error, and no `Debug`
 //! output, holds plaintext or keys.
 //!
 //! ```no_run
@@ -22,6 +22,7 @@ pub mod age;
 mod cipher;
 pub mod data_key;
 mod decryptor;
+mod encryptor;
 mod error;
 pub mod flux;
 mod format;
@@ -31,6 +32,7 @@ mod limits;
 mod metadata;
 mod number;
 pub mod openpgp;
+pub mod rules;
 mod shamir;
 mod store;
 mod time;
@@ -39,6 +41,7 @@ mod walk;
 
 pub use crate::limits::MAX_NESTING;
 pub use decryptor::{Decryptor, Integrity, MAX_FILE_BYTES};
+pub use encryptor::{Rotated, encrypt};
 pub use error::Error;
 pub use format::Format;
 pub use key::{EncryptedKey, KeyError, KeyService, Keys, MasterKey};

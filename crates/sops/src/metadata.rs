@@ -2,6 +2,7 @@
 
 mod flatten;
 mod read;
+mod write;
 
 use go_regexp::Regexp;
 
@@ -9,7 +10,8 @@ use crate::key::EncryptedKey;
 use crate::time::Time;
 use crate::tree::Branch;
 
-pub(crate) use flatten::unflatten;
+pub(crate) use flatten::{flatten, unflatten};
+pub(crate) use write::{empty, put, put_age, remove_all_keys};
 
 /// The top-level key under which metadata stand.
 pub(crate) const KEY: &str = "sops";

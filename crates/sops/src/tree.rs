@@ -8,6 +8,7 @@ use crate::time::Time;
 pub(crate) type Branch = Vec<Item>;
 
 /// An entry of a mapping, or a comment among them.
+#[derive(Clone)]
 pub(crate) struct Item {
     pub(crate) key: Key,
     /// [`Value::Null`] beside a comment.
@@ -15,6 +16,7 @@ pub(crate) struct Item {
 }
 
 /// A key of a mapping.
+#[derive(Clone)]
 pub(crate) enum Key {
     Text(Vec<u8>),
     Comment(Comment),
@@ -23,6 +25,7 @@ pub(crate) enum Key {
 }
 
 /// A value.
+#[derive(Clone)]
 pub(crate) enum Value {
     Null,
     Bool(bool),

@@ -1,4 +1,4 @@
-//! Decrypts a tree in place, and hashes it in the order of the document.
+//! Decrypts or encrypts a tree in place, and hashes its plaintext in the order of the document.
 
 use aws_lc_rs::digest::{Context, SHA512};
 
@@ -15,8 +15,32 @@ const ONLY_ENCRYPTED: [u8; 32] = [
     0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
 ];
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Decrypt,
+    Encrypt,
+}
+
 /// Decrypts the documents of a file. Returns the authentication code of what was decrypted, in hex.
 pub(crate) fn decrypt(
+    branches: &mut [Branch],
+    metadata: &Metadata,
+    cipher: &Cipher,
+) -> Result<String, Problem> {
+    walk(Direction::Decrypt, branches, metadata, cipher)
+}
+
+/// Encrypts the documents of a file. Returns the authentication code of what was encrypted, in hex.
+pub(crate) fn encrypt(
+    branches: &mut [Branch],
+    metadata: &Metadata,
+    cipher: &Cipher,
+) -> Result<String, Problem> {
+    walk(Direction::Encrypt, branches, metadata, cipher)
+}
+
+fn walk(
+    direction: Direction,
     branches: &mut [Branch],
     metadata: &Metadata,
     cipher: &Cipher,
@@ -26,6 +50,7 @@ pub(crate) fn decrypt(
         hash.update(&ONLY_ENCRYPTED);
     }
     let mut walk = Walk {
+        direction,
         metadata,
         cipher,
         hash,
@@ -40,6 +65,7 @@ pub(crate) fn decrypt(
 }
 
 struct Walk<'a> {
+    direction: Direction,
     metadata: &'a Metadata,
     cipher: &'a Cipher,
     hash: Context,
@@ -80,8 +106,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn list(&mut self, list: &mut [Value]) -> Result<(), Problem> {
+    fn list(&mut self, list: &mut Vec<Value>) -> Result<(), Problem> {
         self.enter()?;
+        if self.direction == Direction::Encrypt && self.is_encrypted(true) {
+            // It would come back as an empty text: nothing that is empty is encrypted, and so it has no type.
+            list.retain(|value| !matches!(value, Value::Comment(comment) if comment.text.is_empty()));
+        }
         for value in list {
             self.element(value)?;
         }
@@ -147,20 +177,46 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Decrypts what is encrypted, and hashes what is no comment.
+    /// Decrypts or encrypts by the rule of the file, and hashes the plaintext of what is no comment.
     fn leaf(&mut self, value: Value) -> Result<Value, Problem> {
         let is_comment = matches!(value, Value::Comment(_));
         let encrypted = self.is_encrypted(is_comment);
+        let is_hashed = !is_comment && (encrypted || !self.metadata.mac_only_encrypted);
+        if self.direction == Direction::Encrypt {
+            if is_hashed {
+                self.hash(&value)?;
+            }
+            return if encrypted {
+                self.encrypted(value)
+            } else {
+                Ok(value)
+            };
+        }
         let value = if encrypted { self.decrypted(value)? } else { value };
-        if !is_comment && (encrypted || !self.metadata.mac_only_encrypted) {
+        if is_hashed {
             self.hash(&value)?;
         }
         Ok(value)
     }
 
-    fn decrypted(&self, value: Value) -> Result<Value, Problem> {
+    fn place(&self) -> Vec<u8> {
         let mut place = self.path.join(&b':');
         place.push(b':');
+        place
+    }
+
+    fn encrypted(&self, value: Value) -> Result<Value, Problem> {
+        let text = self.cipher.encrypt(&value, &self.place());
+        let text =
+            text.map_err(|problem| format!("{}Could not encrypt value: {problem}", self.whereabouts()))?;
+        Ok(match value {
+            Value::Comment(comment) => Value::Comment(Comment { text, ..comment }),
+            _ => Value::Text(text),
+        })
+    }
+
+    fn decrypted(&self, value: Value) -> Result<Value, Problem> {
+        let place = self.place();
         match value {
             // Older versions did not encrypt comments: one that cannot be decrypted stays.
             Value::Comment(comment) => Ok(match self.cipher.decrypt(&comment.text, &place) {

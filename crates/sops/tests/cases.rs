@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use sops::age::Identities;
+use sops::age::{Identities, Recipient};
 use sops::openpgp::SecretKeys;
+use sops::rules;
 use sops::{Decryptor, Error, Format, Integrity, Keys};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
@@ -48,6 +49,16 @@ impl Case {
         let input = format(&self.format);
         let output = self.output.as_deref().map_or(input, format);
         now(decryptor.convert(self.encrypted.as_bytes(), input, output))
+    }
+
+    /// Fingerprints of its keys of OpenPGP, the other kind that the cases have.
+    fn others(&self) -> Vec<String> {
+        let is_fingerprint =
+            |word: &&str| [40, 64].contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let words = self.encrypted.split(|c: char| !c.is_ascii_alphanumeric());
+        let mut found: Vec<String> = words.filter(is_fingerprint).map(str::to_owned).collect();
+        found.dedup();
+        found
     }
 
     /// Returns whether its keys are not those that the tests have, which the recorder does not look at.
@@ -177,4 +188,259 @@ fn no_error_shows_what_was_encrypted() {
             );
         }
     }
+}
+
+fn recipient(name: &str) -> Recipient {
+    let text = std::fs::read_to_string(format!("{FOLDER}/keys/{name}.agekey")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("# public key: "));
+    Recipient::parse(line.unwrap()).unwrap()
+}
+
+/// Returns whether a file has comments, which stand in lines of their own once they are encrypted and decrypted, in SOPS, too.
+fn is_commented(case: &Case) -> bool {
+    case.format == "yaml" && case.plain().contains(&b'#')
+}
+
+/// The keys of a rule with these recipients of age.
+fn only(recipients: &[Recipient]) -> rules::Keys {
+    rules::Keys {
+        recipients: recipients.to_vec(),
+        ..rules::Keys::default()
+    }
+}
+
+/// A time that no case has.
+fn later() -> jiff::Timestamp {
+    "2027-01-02T03:04:05Z".parse().unwrap()
+}
+
+/// The cases that SOPS decrypts, that were not changed since, and that have one group of keys.
+fn sound() -> Vec<Case> {
+    let is_sound = |case: &Case| {
+        case.error.is_none()
+            && case.mac.as_deref() == Some("ok")
+            && case.output.is_none()
+            && !case.is_locked()
+            && !case.encrypted.contains("key_groups")
+    };
+    let cases: Vec<Case> = Case::all().into_iter().filter(is_sound).collect();
+    assert!(cases.len() >= 100, "{}", cases.len());
+    cases
+}
+
+#[test]
+fn what_gets_another_recipient_is_written_as_sops_writes_it() {
+    let decryptor = Decryptor::new(keys(), Integrity::Checked);
+    let (mut same, mut foreign) = (0, 0);
+    for case in sound() {
+        let format = format(&case.format);
+        let before = case.encrypted.as_bytes();
+        let stranger = recipient("stranger").to_string();
+        if case.encrypted.contains(&stranger) {
+            continue;
+        }
+        // Those of the file, and one more.
+        let mut wanted: Vec<Recipient> = ["one", "two", "three", "hybrid"]
+            .into_iter()
+            .map(recipient)
+            .filter(|one| case.encrypted.contains(&one.to_string()))
+            .collect();
+        if wanted.is_empty() {
+            foreign += 1;
+        }
+        wanted.push(recipient("stranger"));
+        // Keys of other kinds stay, if the rule names them.
+        let wanted = rules::Keys {
+            others: case.others(),
+            ..only(&wanted)
+        };
+        let rotated = now(decryptor.rotate(before, format, &wanted, false, later()));
+        let rotated = rotated
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
+            .unwrap();
+        assert_eq!(
+            rotated.added,
+            [recipient("stranger").to_string()],
+            "{}",
+            case.name
+        );
+        assert!(rotated.removed.is_empty() && !rotated.is_renewed, "{}", case.name);
+        let plain = now(decryptor.decrypt(&rotated.content, format)).unwrap();
+        assert_eq!(plain, case.plain(), "{}", case.name);
+        // Without the lines of the new key nothing differs from what SOPS wrote.
+        // But for the comment in an empty mapping, which SOPS loses, too, as soon as it decrypts.
+        if format == Format::Yaml && case.name != "yaml comments around empty" {
+            let text = String::from_utf8(rotated.content).unwrap();
+            let added = text
+                .lines()
+                .filter(|line| !case.encrypted.lines().any(|old| old == *line));
+            let added = added.count();
+            assert!(
+                added <= 10 * text.lines().filter(|line| *line == "sops:").count(),
+                "{}: {text}",
+                case.name
+            );
+            assert!(
+                case.encrypted
+                    .lines()
+                    .all(|old| text.lines().any(|line| line == old)),
+                "{}:\n{text}\n{}",
+                case.name,
+                case.encrypted
+            );
+            same += 1;
+        }
+    }
+    assert!(same > 40 && foreign > 0, "{same} {foreign}");
+}
+
+#[test]
+fn who_is_removed_cannot_open_what_is_written_then() {
+    let stranger = only(&[recipient("stranger")]);
+    let decryptor = Decryptor::new(keys(), Integrity::Checked);
+    let strangers = {
+        let mut identities = Identities::default();
+        identities
+            .import(&std::fs::read_to_string(format!("{FOLDER}/keys/stranger.agekey")).unwrap())
+            .unwrap();
+        let mut keys = Keys::default();
+        keys.add(identities);
+        Decryptor::new(keys, Integrity::Checked)
+    };
+    let (mut renewed, mut of_openpgp) = (0, 0);
+    for case in sound() {
+        let format = format(&case.format);
+        let rotation = decryptor.rotate(case.encrypted.as_bytes(), format, &stranger, false, later());
+        let Some(rotated) = now(rotation).unwrap_or_else(|error| panic!("{}: {error}", case.name)) else {
+            assert!(
+                case.encrypted.contains(&recipient("stranger").to_string()),
+                "{}",
+                case.name
+            );
+            continue;
+        };
+        if !case.others().is_empty() {
+            of_openpgp += 1;
+            let kept = rules::Keys {
+                others: case.others(),
+                ..only(&[recipient("stranger")])
+            };
+            let kept = decryptor.rotate(case.encrypted.as_bytes(), format, &kept, true, later());
+            assert!(matches!(now(kept), Err(Error::ForeignKey(_))), "{}", case.name);
+        }
+        renewed += 1;
+        assert!(!rotated.removed.is_empty());
+        // All values, the comments among them, are encrypted anew.
+        let old: Vec<&str> = case.encrypted.split("ENC[").skip(1).collect();
+        let text = String::from_utf8_lossy(&rotated.content).into_owned();
+        assert!(
+            old.iter().all(|value| !text.contains(value)),
+            "{}: {text}",
+            case.name
+        );
+        assert_eq!(text.matches("ENC[").count(), old.len(), "{}: {text}", case.name);
+        assert!(text.contains("2027-01-02T03:04:05Z"));
+        let failed = now(decryptor.decrypt(&rotated.content, format));
+        assert!(matches!(failed, Err(Error::DataKey(_))), "{}", case.name);
+        let plain = now(strangers.decrypt(&rotated.content, format));
+        let plain = plain.unwrap_or_else(|error| panic!("{}: {error}\n{text}", case.name));
+        assert_eq!(
+            String::from_utf8_lossy(&plain),
+            String::from_utf8_lossy(&case.plain()),
+            "{}",
+            case.name
+        );
+    }
+    assert!(renewed > 70 && of_openpgp > 0, "{renewed}, {of_openpgp}");
+}
+
+#[test]
+fn plain_files_are_encrypted_and_come_back() {
+    let decryptor = Decryptor::new(keys(), Integrity::Checked);
+    let recipients = [recipient("one"), recipient("hybrid")];
+    let mut count = 0;
+    for case in sound().iter().filter(|case| !is_commented(case)) {
+        let (format, plain) = (format(&case.format), case.plain());
+        let Ok(encrypted) = sops::encrypt(&plain, format, &recipients, None, later()) else {
+            panic!("{}", case.name);
+        };
+        assert!(
+            format == Format::Binary || format.is_encrypted(&encrypted),
+            "{}: {}",
+            case.name,
+            String::from_utf8_lossy(&encrypted)
+        );
+        let again = sops::encrypt(&encrypted, format, &recipients, None, later());
+        if matches!(format, Format::Yaml | Format::Json) {
+            assert!(matches!(again, Err(Error::Encrypted)), "{}", case.name);
+        }
+        let back = now(decryptor.decrypt(&encrypted, format));
+        let back = back.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(
+            String::from_utf8_lossy(&back),
+            String::from_utf8_lossy(&plain),
+            "{}",
+            case.name
+        );
+        count += 1;
+    }
+    assert!(count > 70, "{count}");
+
+    let secret = b"apiVersion: v1\nkind: Secret\nmetadata:\n    name: s\ndata:\n    a: aHVudGVyMg==\n";
+    let encrypted = sops::encrypt(
+        secret,
+        Format::Yaml,
+        &recipients,
+        Some("^(data|stringData)$"),
+        later(),
+    );
+    let text = String::from_utf8(encrypted.unwrap()).unwrap();
+    assert!(
+        text.starts_with("apiVersion: v1\nkind: Secret\nmetadata:\n    name: s\ndata:\n    a: ENC["),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("    encrypted_regex: ^(data|stringData)$\n    version: 3.13.2\n"),
+        "{text}"
+    );
+    let none = sops::encrypt(secret, Format::Yaml, &[], None, later());
+    assert!(matches!(none, Err(Error::NoRecipient)));
+}
+
+#[test]
+fn what_was_changed_by_others_is_not_made_authentic() {
+    let one = only(&[recipient("one")]);
+    let decryptor = Decryptor::new(keys(), Integrity::Checked);
+    let mut count = 0;
+    for case in Case::all() {
+        let is_bad = case.mac.as_deref().is_some_and(|mac| mac != "ok") && case.output.is_none();
+        if !is_bad || case.is_locked() {
+            continue;
+        }
+        let rotation = decryptor.rotate(
+            case.encrypted.as_bytes(),
+            format(&case.format),
+            &one,
+            true,
+            later(),
+        );
+        let error = now(rotation).err();
+        assert!(
+            matches!(
+                error,
+                Some(Error::Integrity | Error::Mac(_) | Error::ForeignKey(_) | Error::KeyGroups)
+            ),
+            "{}: {error:?}",
+            case.name
+        );
+        count += 1;
+    }
+    assert!(count > 0);
+    // With nothing to do, nothing is done.
+    let case = sound()
+        .into_iter()
+        .find(|case| case.name == "yaml with one")
+        .unwrap();
+    let same = decryptor.rotate(case.encrypted.as_bytes(), Format::Yaml, &one, false, later());
+    assert!(now(same).unwrap().is_none());
 }

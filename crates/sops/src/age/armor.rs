@@ -11,6 +11,18 @@ const COLUMNS: usize = 64;
 /// How much white space may be around it.
 const MAX_SPACE: usize = 1024;
 
+/// Writes full lines, and a last one that may be shorter.
+pub(super) fn encode(binary: &[u8]) -> String {
+    let mut text = format!("{HEADER}\n");
+    for line in binary.chunks(COLUMNS / 4 * 3) {
+        text.push_str(&STANDARD.encode(line));
+        text.push('\n');
+    }
+    text.push_str(FOOTER);
+    text.push('\n');
+    text
+}
+
 /// Decodes strictly: full lines but the last, and nothing but white space around.
 pub(super) fn decode(text: &str) -> Result<Vec<u8>, Problem> {
     let begin = text.find(HEADER).ok_or("invalid armor: invalid first line")?;

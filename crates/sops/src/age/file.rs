@@ -3,6 +3,7 @@
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use aws_lc_rs::hmac;
+use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -57,6 +58,59 @@ pub(super) fn open(
         .ok_or("failed to read nonce")?;
     let key = derive(&key, nonce, b"payload")?;
     payload(&key, chunks)
+}
+
+/// Encrypts a content for one recipient, who gets the file's key wrapped.
+pub(super) fn seal(
+    content: &[u8],
+    wrap: impl FnOnce(&[u8; FILE_KEY]) -> Result<Stanza, Problem>,
+) -> Result<Vec<u8>, Problem> {
+    let mut key = Zeroizing::new([0; FILE_KEY]);
+    random(&mut key[..])?;
+    let stanza = wrap(&key)?;
+    let mut text = format!("{INTRO}-> {}", stanza.kind);
+    for argument in &stanza.arguments {
+        text.push(' ');
+        text.push_str(argument);
+    }
+    text.push('\n');
+    let body = encode(&stanza.body);
+    let mut rest = body.as_str();
+    while rest.len() >= COLUMNS {
+        let (line, behind) = rest.split_at(COLUMNS);
+        text.push_str(line);
+        text.push('\n');
+        rest = behind;
+    }
+    // The last line is shorter than the others, and empty if need be.
+    text.push_str(rest);
+    text.push('\n');
+    text.push_str(FOOTER);
+    let mac_key = derive(&key[..], b"", b"header")?;
+    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &mac_key[..]), text.as_bytes());
+    let mut file = format!("{text} {}\n", encode(mac.as_ref())).into_bytes();
+    let mut nonce = [0; NONCE];
+    random(&mut nonce)?;
+    file.extend(nonce);
+    let key = derive(&key[..], &nonce, b"payload")?;
+    let chunks: Vec<&[u8]> = if content.is_empty() {
+        vec![content]
+    } else {
+        content.chunks(CHUNK).collect()
+    };
+    for (number, chunk) in chunks.iter().enumerate() {
+        file.extend(seal_with(
+            &key,
+            chunk_nonce(number, number + 1 == chunks.len()),
+            chunk,
+        )?);
+    }
+    Ok(file)
+}
+
+/// Fills with random bytes.
+pub(super) fn random(bytes: &mut [u8]) -> Result<(), Problem> {
+    rand::fill(bytes).map_err(|_| "there are no random numbers")
 }
 
 fn header(file: &[u8]) -> Result<Header<'_>, Problem> {
@@ -130,6 +184,10 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     RAW.decode(text).ok()
 }
 
+pub(super) fn encode(bytes: &[u8]) -> String {
+    RAW.encode(bytes)
+}
+
 struct Bytes(usize);
 
 impl KeyType for Bytes {
@@ -159,6 +217,23 @@ pub(super) fn unseal(key: &[u8; 32], nonce: [u8; 12], sealed: &[u8]) -> Option<Z
     Some(buffer)
 }
 
+/// Seals with ChaCha20-Poly1305.
+pub(super) fn seal_with(key: &[u8; 32], nonce: [u8; 12], plain: &[u8]) -> Result<Vec<u8>, Problem> {
+    const FAILED: Problem = "failed to encrypt";
+    let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).map_err(|_| FAILED)?);
+    let mut buffer = plain.to_vec();
+    let sealed = key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut buffer);
+    sealed.map_err(|_| FAILED)?;
+    Ok(buffer)
+}
+
+fn chunk_nonce(number: usize, is_last: bool) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[3..11].copy_from_slice(&(number as u64).to_be_bytes());
+    nonce[11] = u8::from(is_last);
+    nonce
+}
+
 /// Full chunks, and a last one that is empty only if it is the only one.
 fn payload(key: &[u8; 32], chunks: &[u8]) -> Result<Zeroizing<Vec<u8>>, Problem> {
     const FAILED: Problem = "failed to decrypt and authenticate payload chunk";
@@ -167,9 +242,7 @@ fn payload(key: &[u8; 32], chunks: &[u8]) -> Result<Zeroizing<Vec<u8>>, Problem>
     for number in 0..=last {
         let begin = number * (CHUNK + TAG);
         let end = chunks.len().min(begin + CHUNK + TAG);
-        let mut nonce = [0; 12];
-        nonce[3..11].copy_from_slice(&(number as u64).to_be_bytes());
-        nonce[11] = u8::from(number == last);
+        let nonce = chunk_nonce(number, number == last);
         let chunk = unseal(key, nonce, &chunks[begin..end]).ok_or(FAILED)?;
         if chunk.is_empty() && number > 0 {
             return Err("the last chunk is empty");

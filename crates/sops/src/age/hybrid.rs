@@ -5,16 +5,17 @@
 
 use aws_lc_rs::digest::{SHA3_256, digest};
 use aws_lc_rs::hmac;
-use ml_kem::kem::Decapsulate as _;
-use ml_kem::ml_kem_768::DecapsulationKey;
+use ml_kem::kem::{Decapsulate as _, Encapsulate as _};
+use ml_kem::ml_kem_768::{DecapsulationKey, EncapsulationKey};
 use shake::Shake256;
 use shake::digest::{ExtendableOutput as _, Update as _, XofReader as _};
 use zeroize::Zeroizing;
 
-use super::file::{FILE_KEY, Stanza, decode, unseal};
+use super::file::{FILE_KEY, Stanza, decode, encode, seal_with, unseal};
 use super::unwrapped::Unwrapped;
 use super::{Problem, x25519};
 
+const KIND: &str = "mlkem768x25519";
 const INFO: &[u8] = b"age-encryption.org/mlkem768x25519";
 /// X-Wing draws itself.
 const LABEL: &[u8] = br"\.//^\";
@@ -47,7 +48,7 @@ impl Identity {
     }
 
     pub(super) fn unwrap(&self, stanza: &Stanza) -> Result<Unwrapped, Problem> {
-        if stanza.kind != "mlkem768x25519" {
+        if stanza.kind != KIND {
             return Ok(Unwrapped::Other);
         }
         const INVALID: Problem = "invalid mlkem768x25519 recipient block";
@@ -67,9 +68,50 @@ impl Identity {
     fn shared(&self, ciphertext: &[u8], point: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let of_lattice = self.lattice.decapsulate_slice(ciphertext).ok()?;
         let of_curve = self.curve.agree(point)?;
-        let all = [&of_lattice[..], &of_curve, point, self.curve.public(), LABEL].concat();
-        let all = Zeroizing::new(all);
-        Some(Zeroizing::new(digest(&SHA3_256, &all).as_ref().to_vec()))
+        Some(combined(&of_lattice[..], &of_curve, point, self.curve.public()))
+    }
+}
+
+/// X-Wing's secret out of those of both keys, with the point that was sent and the recipient's.
+fn combined(of_lattice: &[u8], of_curve: &[u8], sent: &[u8], theirs: &[u8]) -> Zeroizing<Vec<u8>> {
+    let all = Zeroizing::new([of_lattice, of_curve, sent, theirs, LABEL].concat());
+    Zeroizing::new(digest(&SHA3_256, &all).as_ref().to_vec())
+}
+
+/// The public keys.
+#[derive(Clone)]
+pub(super) struct Recipient {
+    lattice: EncapsulationKey,
+    curve: [u8; POINT],
+}
+
+impl Recipient {
+    pub(super) fn new(bytes: &[u8]) -> Result<Self, Problem> {
+        const MALFORMED: Problem = "it does not have the bytes of a key of ML-KEM-768 and of one of X25519";
+        let at = bytes.len().checked_sub(POINT).ok_or(MALFORMED)?;
+        let (lattice, curve) = bytes.split_at(at);
+        let lattice = lattice.try_into().map_err(|_| MALFORMED)?;
+        let mut point = [0; POINT];
+        point.copy_from_slice(curve);
+        Ok(Self {
+            lattice: EncapsulationKey::new(lattice).map_err(|_| MALFORMED)?,
+            curve: point,
+        })
+    }
+
+    pub(super) fn wrap(&self, file_key: &[u8; FILE_KEY]) -> Result<Stanza, Problem> {
+        let (ciphertext, of_lattice) = self.lattice.encapsulate();
+        let ours = x25519::Identity::generate()?;
+        let of_curve = ours
+            .agree(&self.curve)
+            .ok_or("the recipient's key is of low order")?;
+        let shared = combined(&of_lattice[..], &of_curve, ours.public(), &self.curve);
+        let (key, nonce) = schedule(&shared);
+        Ok(Stanza {
+            kind: KIND.to_owned(),
+            arguments: vec![encode(&[&ciphertext[..], ours.public()].concat())],
+            body: seal_with(&key, nonce, file_key)?,
+        })
     }
 }
 

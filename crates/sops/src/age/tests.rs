@@ -40,6 +40,71 @@ impl Vector {
     }
 }
 
+/// An identity of each kind and its recipient, made by age-keygen.
+const PAIRS: [(&str, &str); 2] = [
+    (include_str!("../../tests/keys/one.agekey"), "X25519"),
+    (include_str!("../../tests/keys/hybrid.agekey"), "mlkem768x25519"),
+];
+
+/// As age-keygen writes it into the comment above an identity.
+fn recipient_in(file: &str) -> &str {
+    let line = file.lines().find_map(|line| line.strip_prefix("# public key: "));
+    line.unwrap()
+}
+
+#[test]
+fn what_is_sealed_is_opened_by_its_recipient_alone() {
+    let other = x25519::Identity::generate().unwrap();
+    for (file, kind) in PAIRS {
+        let mut identities = Identities::default();
+        identities.import(file).unwrap();
+        let recipient = Recipient::parse(recipient_in(file)).unwrap();
+        for length in [0, 1, 32, (64 << 10) - 1, 64 << 10, (64 << 10) + 1, 200_000] {
+            let content = vec![7; length];
+            let sealed = recipient.seal(&content).unwrap();
+            assert_eq!(*identities.open(&sealed).unwrap(), content, "{kind} {length}");
+            assert_ne!(sealed, recipient.seal(&content).unwrap());
+        }
+        let sealed = recipient.seal(b"secret").unwrap();
+        let binary = armor::decode(&sealed).unwrap();
+        let header = format!("age-encryption.org/v1\n-> {kind} ");
+        assert!(binary.starts_with(header.as_bytes()));
+        let stranger = Identities(vec![Identity::X25519(x25519::Identity::generate().unwrap())]);
+        assert!(
+            stranger
+                .open(&sealed)
+                .unwrap_err()
+                .0
+                .contains("no identity matched")
+        );
+        let mut tampered = binary.clone();
+        *tampered.last_mut().unwrap() ^= 1;
+        assert!(identities.open(&armor::encode(&tampered)).is_err());
+    }
+    assert!(other.agree(&[0; 32]).is_none(), "a point of low order");
+}
+
+#[test]
+fn recipients_are_read_and_others_are_refused_by_name() {
+    for (file, _) in PAIRS {
+        let text = recipient_in(file);
+        assert_eq!(Recipient::parse(text).unwrap().to_string(), text);
+    }
+    for (text, problem) in [
+        ("ssh-ed25519 AAAA", "keys of SSH are not supported"),
+        (
+            "age1yubikey1qwt50d05nh5vutpdzmlg5wn80xq5negm4uj9ghv0snvdd3yysf5yw3rhl3t",
+            "plugins are not supported",
+        ),
+        ("age1xyz", "it is malformed"),
+        ("", "it is malformed"),
+        ("a12uel5l", "its kind is unknown"),
+    ] {
+        let error = Recipient::parse(text).unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}
+
 #[test]
 fn the_vectors_of_age_come_out_as_its_authors_say() {
     let (mut opened, mut refused) = (0, 0);

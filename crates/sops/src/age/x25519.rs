@@ -4,9 +4,10 @@ use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use zeroize::Zeroizing;
 
 use super::Problem;
-use super::file::{FILE_KEY, Stanza, decode, derive, unseal};
+use super::file::{FILE_KEY, Stanza, decode, derive, encode, random, seal_with, unseal};
 use super::unwrapped::Unwrapped;
 
+const KIND: &str = "X25519";
 const PURPOSE: &[u8] = b"age-encryption.org/v1/X25519";
 const TAG: usize = 16;
 
@@ -16,6 +17,13 @@ pub(super) struct Identity {
 }
 
 impl Identity {
+    /// A new key, for one file.
+    pub(super) fn generate() -> Result<Self, Problem> {
+        let mut secret = Zeroizing::new([0; 32]);
+        random(&mut secret[..])?;
+        Self::new(&secret)
+    }
+
     pub(super) fn new(secret: &[u8; 32]) -> Result<Self, Problem> {
         let secret = PrivateKey::from_private_key(&X25519, secret).map_err(|_| "malformed secret key")?;
         let public = secret.compute_public_key().map_err(|_| "malformed secret key")?;
@@ -39,7 +47,7 @@ impl Identity {
     }
 
     pub(super) fn unwrap(&self, stanza: &Stanza) -> Result<Unwrapped, Problem> {
-        if stanza.kind != "X25519" {
+        if stanza.kind != KIND {
             return Ok(Unwrapped::Other);
         }
         const INVALID: Problem = "invalid X25519 recipient block";
@@ -54,4 +62,16 @@ impl Identity {
         }
         Ok(unseal(&key, [0; 12], &stanza.body).map_or(Unwrapped::Other, Unwrapped::FileKey))
     }
+}
+
+/// The part of a recipient with this public key.
+pub(super) fn wrap(theirs: &[u8; 32], file_key: &[u8; FILE_KEY]) -> Result<Stanza, Problem> {
+    let ours = Identity::generate()?;
+    let shared = ours.agree(theirs).ok_or("the recipient's key is of low order")?;
+    let key = derive(&shared, &[ours.public(), &theirs[..]].concat(), PURPOSE)?;
+    Ok(Stanza {
+        kind: KIND.to_owned(),
+        arguments: vec![encode(ours.public())],
+        body: seal_with(&key, [0; 12], file_key)?,
+    })
 }

@@ -23,6 +23,39 @@ struct Node {
     indices: BTreeMap<usize, Node>,
 }
 
+/// Writes nested metadata without nesting, sorted by name.
+pub(crate) fn flatten(branch: Branch) -> Branch {
+    let mut flat = Vec::new();
+    for item in branch {
+        if let Key::Text(key) = item.key {
+            spread(key, item.value, &mut flat);
+        }
+    }
+    flat.sort_by(|one, other| one.0.cmp(&other.0));
+    flat.into_iter()
+        .map(|(name, value)| Item::new(name, value))
+        .collect()
+}
+
+fn spread(name: Vec<u8>, value: Value, flat: &mut Vec<(Vec<u8>, Value)>) {
+    let below = |separator: &[u8], step: &[u8]| [&name[..], separator, step].concat();
+    match value {
+        Value::Map(branch) => {
+            for item in branch {
+                if let Key::Text(key) = item.key {
+                    spread(below(MAP, &key), item.value, flat);
+                }
+            }
+        }
+        Value::List(list) => {
+            for (number, element) in list.into_iter().enumerate() {
+                spread(below(LIST, number.to_string().as_bytes()), element, flat);
+            }
+        }
+        leaf => flat.push((name, leaf)),
+    }
+}
+
 /// Restores the nesting. Comments are passed over.
 pub(crate) fn unflatten(branch: Branch) -> Result<Branch, String> {
     let mut root = Node::default();
@@ -156,6 +189,35 @@ mod tests {
         assert_eq!(
             unflattened(&["a__list_0__list_0", "b__map_"]).unwrap(),
             "{a:[[x]],b:{:x}}"
+        );
+    }
+
+    #[test]
+    fn what_is_flattened_comes_back() {
+        let nested = |names: &[&str]| {
+            let items = names
+                .iter()
+                .map(|name| Item::new(*name, Value::Text(b"x".to_vec())));
+            unflatten(items.collect()).unwrap()
+        };
+        let names = [
+            "age__list_0__map_enc",
+            "age__list_0__map_r",
+            "age__list_1__map_enc",
+            "mac",
+        ];
+        let flat = flatten(nested(&names));
+        let found: Vec<_> = flat
+            .iter()
+            .map(|item| match &item.key {
+                Key::Text(key) => String::from_utf8_lossy(key).into_owned(),
+                _ => String::new(),
+            })
+            .collect();
+        assert_eq!(found, names);
+        assert_eq!(
+            show(&Value::Map(unflatten(flat).unwrap())),
+            "{age:[{enc:x,r:x},{enc:x}],mac:x}"
         );
     }
 

@@ -8,17 +8,17 @@ use crate::time::Time;
 use crate::tree::{Branch, Key, Value};
 use go_text::numeral::parse_bool;
 
-const DEFAULT_UNENCRYPTED_SUFFIX: &str = "_unencrypted";
+pub(super) const DEFAULT_UNENCRYPTED_SUFFIX: &str = "_unencrypted";
 const NO_KEYS: &str = "No keys found in file";
 /// Groups are numbered by one byte.
 const MAX_GROUPS: usize = 255;
 /// More keys than any file has; each may mean a request to a server.
 const MAX_KEYS: usize = 1000;
 
-type MakeKey = fn(&Branch) -> Result<MasterKey, String>;
+pub(super) type MakeKey = fn(&Branch) -> Result<MasterKey, String>;
 
 /// The kinds of keys, in the order in which SOPS puts them into a group.
-const KINDS: [(&str, MakeKey); 7] = [
+pub(super) const KINDS: [(&str, MakeKey); 7] = [
     ("kms", aws_kms),
     ("gcp_kms", |fields| {
         Ok(MasterKey::GcpKms {

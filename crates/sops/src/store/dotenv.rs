@@ -1,6 +1,6 @@
 //! Lines of `NAME=value`, and comments.
 
-use super::text::{Problem, key_text, simple_text, unescaped};
+use super::text::{Problem, escaped, key_text, simple_text, unescaped};
 use crate::tree::{Branch, Item, Key, Value};
 
 pub(super) fn read(data: &[u8]) -> Result<Branch, Problem> {
@@ -44,9 +44,5 @@ fn line_of(item: &Item) -> Result<Vec<u8>, Problem> {
         let key = key_text(&item.key);
         format!("cannot use complex value in dotenv file; offending key {key}")
     })?;
-    let escaped = text.iter().flat_map(|byte| match byte {
-        b'\n' => b"\\n".as_slice(),
-        other => std::slice::from_ref(other),
-    });
-    Ok(escaped.copied().collect())
+    Ok(escaped(&text))
 }

@@ -21,6 +21,15 @@ pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Replaces newlines by `\n`, two characters.
+pub(super) fn escaped(text: &[u8]) -> Vec<u8> {
+    let escaped = text.iter().flat_map(|byte| match byte {
+        b'\n' => b"\\n".as_slice(),
+        other => std::slice::from_ref(other),
+    });
+    escaped.copied().collect()
+}
+
 /// A value in formats that have texts only; None for one that has values itself.
 pub(super) fn simple_text(value: &Value) -> Option<Vec<u8>> {
     Some(match value {
