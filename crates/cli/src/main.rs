@@ -37,6 +37,7 @@ mod push;
 mod query;
 mod reconcile;
 mod running;
+mod secrets;
 mod shards;
 #[cfg(test)]
 mod stand_in;
@@ -152,6 +153,8 @@ enum Command {
     Drill(Box<drill::Flags>),
     /// List objects and fields in the cluster that do not come from Git.
     Orphans(Box<orphans::Flags>),
+    /// Encrypt the files of a repository for other recipients.
+    Secrets(Box<secrets::Flags>),
     /// Convert applications of other tools to Flux objects.
     Import(Box<import::Flags>),
     /// Write files to start from.
@@ -232,6 +235,7 @@ fn main() -> ExitCode {
         Command::Audit(flags) => end(audit::run(&flags, report_line)),
         Command::Drill(flags) => end(drill::run(&flags, report_line)),
         Command::Orphans(flags) => end(orphans::run(&flags, report_line)),
+        Command::Secrets(flags) => end(secrets::run(&flags, report_line)),
         Command::Import(flags) => end(import::run(&flags, report_line)),
         Command::New(flags) => end(new::run(&flags)),
         Command::Bootstrap(flags) => end(bootstrap::run(&flags, report_line)),

@@ -51,7 +51,10 @@ pub(crate) async fn keys_of(world: &World, object: &Kustomization) -> Option<Key
     })
 }
 
-fn of_this_machine() -> Option<Vec<u8>> {
+/// The keys of age that this machine has where `sops` looks for them: `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE`,
+/// `~/.config/sops/age/keys.txt`.
+#[must_use]
+pub fn of_this_machine() -> Option<Vec<u8>> {
     if let Some(keys) = env::var_os("SOPS_AGE_KEY") {
         return keys.into_string().ok().map(String::into_bytes);
     }

@@ -34,7 +34,7 @@ mod desired;
 mod follow;
 mod given;
 mod helpers;
-mod keys;
+pub mod keys;
 mod kustomization;
 mod promoted;
 mod proposed;

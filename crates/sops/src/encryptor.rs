@@ -55,6 +55,18 @@ pub fn encrypt(
     store::emit_encrypted(branches, raw, format).map_err(|problem| Error::Write { format, problem })
 }
 
+impl Metadata {
+    /// Reads the metadata of an encrypted file, without decrypting anything.
+    ///
+    /// # Errors
+    /// When it is no encrypted file of this format.
+    pub fn of(data: &[u8], format: Format) -> Result<Self, Error> {
+        let loaded = store::load(data, format);
+        let (_, metadata) = loaded.map_err(|problem| Error::Load { format, problem })?;
+        Ok(metadata)
+    }
+}
+
 impl Decryptor {
     /// Gives a file these keys, and no others. Who is removed has known the data key, so that a new one takes its place, as it
     /// does if `renew` says so. None if there is nothing to do.

@@ -1,0 +1,228 @@
+//! `windlass secrets`: files that are encrypted with SOPS.
+//!
+//! `rotate` gives all of them the recipients that `.sops.yaml` names. Whoever may change that file could name a key of their own, so that nothing is
+//! written until someone has seen who is added, and says --yes.
+
+mod files;
+mod identities;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use sops::age::Recipient;
+use sops::rules::Keys;
+use sops::{Decryptor, Integrity, Rotated};
+
+use crate::cluster::output::{self, Cell, Colours, Tone};
+use crate::cluster::{Failure, print};
+use files::{Encrypted, Rule};
+
+/// Command line of `secrets`.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Encrypt the files of a repository for the recipients that .sops.yaml names now.
+    Rotate(Rotate),
+}
+
+#[derive(Debug, Args)]
+struct Rotate {
+    /// Files, or folders with files, that are encrypted with SOPS
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<PathBuf>,
+
+    /// Recipients of age, instead of those that .sops.yaml names
+    #[arg(long, value_name = "RECIPIENT", value_delimiter = ',', value_parser = Recipient::parse)]
+    age: Vec<Recipient>,
+
+    /// File with a private key to decrypt with, of age or OpenPGP; without it $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE and ~/.config/sops/age/keys.txt
+    #[arg(long, value_name = "FILE")]
+    identity: Vec<PathBuf>,
+
+    /// Give every file a new data key; files that lose a recipient get one anyway
+    #[arg(long)]
+    renew: bool,
+
+    /// Write the files; without it, show what would change
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Exit with 5 if something would change
+    #[arg(long, conflicts_with = "yes")]
+    exit_code: bool,
+}
+
+/// Does it.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
+    let What::Rotate(rotate) = &flags.what;
+    rotate.run(&report_line)
+}
+
+/// What is made of a file.
+enum Outcome {
+    Rotated(Rotated),
+    /// It is as it should be.
+    Same,
+    /// It stays, although something should change, or what should is not known.
+    Kept(String),
+}
+
+impl Rotate {
+    fn run(&self, report_line: &impl Fn(&str)) -> Result<(), Failure> {
+        let decryptor = Decryptor::new(identities::find(&self.identity)?, Integrity::Checked);
+        let mut found = Vec::new();
+        for path in &self.paths {
+            files::find(path, &mut found)?;
+        }
+        if found.is_empty() {
+            return Err(Failure::NotReady("no file is encrypted with SOPS".to_owned()));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(Failure::Runtime)?;
+        let mut rules = files::Rules::default();
+        let mut outcomes = Vec::new();
+        for file in found {
+            let outcome = runtime.block_on(self.outcome(&file, &decryptor, &mut rules))?;
+            outcomes.push((file, outcome));
+        }
+        print(&table(&outcomes, Colours::of_terminal()))?;
+        self.end(&outcomes, report_line)
+    }
+
+    async fn outcome(
+        &self,
+        file: &Encrypted,
+        decryptor: &Decryptor,
+        rules: &mut files::Rules,
+    ) -> Result<Outcome, Failure> {
+        let keys = if self.age.is_empty() {
+            match rules.of(&file.path)? {
+                Rule::Keys(keys) => keys,
+                // With the recipients that it has.
+                Rule::None(_) if self.renew => match file.keys() {
+                    Ok(keys) => keys,
+                    Err(problem) => return Ok(Outcome::Kept(problem)),
+                },
+                Rule::None(why) => return Ok(Outcome::Kept(why)),
+            }
+        } else {
+            Keys {
+                recipients: self.age.clone(),
+                ..Keys::default()
+            }
+        };
+        let rotated = decryptor.rotate(&file.content, file.format, &keys, self.renew, Timestamp::now());
+        Ok(match rotated.await {
+            Ok(Some(rotated)) => Outcome::Rotated(rotated),
+            Ok(None) => Outcome::Same,
+            Err(error) => Outcome::Kept(error.to_string().trim().replace('\n', " ")),
+        })
+    }
+
+    /// Writes the files, and says what follows.
+    fn end(&self, outcomes: &[(Encrypted, Outcome)], report_line: &impl Fn(&str)) -> Result<(), Failure> {
+        let rotated: Vec<_> = outcomes
+            .iter()
+            .filter_map(|(file, outcome)| match outcome {
+                Outcome::Rotated(rotated) => Some((file, rotated)),
+                _ => None,
+            })
+            .collect();
+        let kept = outcomes
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, Outcome::Kept(_)))
+            .count();
+        let of = |what: fn(&Rotated) -> &Vec<String>| -> BTreeSet<&String> {
+            rotated.iter().flat_map(|(_, rotated)| what(rotated)).collect()
+        };
+        for recipient in of(|rotated| &rotated.added) {
+            report_line(&format!("added: {recipient}"));
+        }
+        let removed = of(|rotated| &rotated.removed);
+        for recipient in &removed {
+            report_line(&format!("removed: {recipient}"));
+        }
+        if self.yes {
+            for (file, rotated) in &rotated {
+                files::replace(&file.path, &rotated.content)?;
+            }
+        }
+        let done = if self.yes { "rotated" } else { "would be rotated" };
+        report_line(&format!("{} of {} files {done}", rotated.len(), outcomes.len()));
+        if !removed.is_empty() {
+            report_line(
+                "who is removed can still decrypt the files in the history of the repository: change the secrets themselves, too",
+            );
+        }
+        if !self.yes && !rotated.is_empty() {
+            report_line("nothing is written: check who is added, and run it again with --yes");
+        }
+        if kept > 0 {
+            return Err(Failure::Incomplete(format!("{kept} files were left as they are")));
+        }
+        if self.exit_code && !rotated.is_empty() {
+            return Err(Failure::Differs);
+        }
+        Ok(())
+    }
+}
+
+fn table(outcomes: &[(Encrypted, Outcome)], colours: Colours) -> String {
+    let rows: Vec<Vec<Cell>> = outcomes
+        .iter()
+        .map(|(file, outcome)| {
+            let (word, tone, why) = match outcome {
+                Outcome::Rotated(rotated) => ("rotate", Tone::Open, changes(rotated)),
+                Outcome::Same => ("same", Tone::Good, String::new()),
+                Outcome::Kept(why) => ("left", Tone::Bad, why.clone()),
+            };
+            vec![
+                Cell::from(file.path.display().to_string()),
+                Cell::toned(word, tone),
+                Cell::from(why),
+            ]
+        })
+        .collect();
+    output::table(&["FILE", "RESULT", "CHANGES"], &rows, colours)
+}
+
+fn changes(rotated: &Rotated) -> String {
+    let mut parts = Vec::new();
+    for (what, keys) in [("add", &rotated.added), ("remove", &rotated.removed)] {
+        parts.extend(keys.iter().map(|key| format!("{what} {}", short(key))));
+    }
+    if rotated.is_renewed {
+        parts.push("new data key".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The beginning of a key: those of age's newer kind have 2,000 characters.
+fn short(key: &str) -> String {
+    const LENGTH: usize = 20;
+    if key.chars().count() <= LENGTH {
+        return key.to_owned();
+    }
+    let beginning: String = key.chars().take(LENGTH).collect();
+    format!("{beginning}…")
+}
+
+/// Writes a content where a file was, with its permissions, whole or not at all.
+fn write_in_place(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(content)?;
+    file.as_file()
+        .set_permissions(fs::metadata(path)?.permissions())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
