@@ -14,6 +14,7 @@
 //! | [`progress`] | how far a revision has come |
 //! | [`orphans`] | who made an object that nothing delivers |
 //! | [`field_managers`] | which program made an object, and what people have set by hand |
+//! | [`references`] | which Secrets and ConfigMaps an object needs |
 //! | [`request`] | what is written into an object to ask something of its controller |
 //!
 //! All of it reads through [`Objects`], which may be requests to a cluster or caches of one, and changes nothing.
@@ -28,6 +29,7 @@ pub mod origin;
 pub mod orphans;
 pub mod pipelines;
 pub mod progress;
+pub mod references;
 pub mod request;
 pub mod tree;
 pub mod walk;
