@@ -27,6 +27,7 @@ mod cli_drill;
 mod cli_logs;
 mod cli_orphans;
 mod cli_push;
+mod cli_restore;
 mod cli_shards;
 mod cli_trace;
 mod cli_ways;

@@ -1,10 +1,15 @@
 //! `windlass export`: objects of delivery as manifests that can be applied again, with the words of `flux export`.
 
+mod backup;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use delivery_graph::kind::Kind;
 use delivery_graph::object::text;
 use kube::Api;
 use serde_json::{Map, Value};
+use sops::age::Recipient;
 
 use crate::cluster::select::Selection;
 use crate::cluster::{self, Cluster, Failure, Scope, print, select};
@@ -14,23 +19,43 @@ use crate::create::documents;
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME…, KIND NAME…, or KIND, sources, images or all with --all
-    #[arg(value_name = "OBJECT", required = true)]
+    #[arg(value_name = "OBJECT", required_unless_present = "out")]
     words: Vec<String>,
 
     /// Select all objects of the kinds in the namespace
     #[arg(long)]
     all: bool,
 
-    /// Include the Secrets that the objects fetch with
+    /// Include the Secrets that the objects fetch with; with --out, all Secrets and ConfigMaps that they name
     #[arg(long)]
     with_credentials: bool,
+
+    /// Write all objects of delivery, of all namespaces or that of --namespace, as files for `windlass restore` into this folder
+    #[arg(long, value_name = "FOLDER", requires = "all", conflicts_with = "words")]
+    out: Option<PathBuf>,
+
+    /// Recipients of age that Secrets in the files are encrypted for, with SOPS
+    #[arg(long, value_name = "RECIPIENT", value_delimiter = ',', value_parser = Recipient::parse, requires_all = ["out", "with_credentials"])]
+    age: Vec<Recipient>,
 
     #[command(flatten)]
     scope: Scope,
 }
 
-/// Exports.
-pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
+/// Exports. `report_line` is for what was written to files.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
+    if let Some(folder) = &flags.out {
+        let namespace = flags.scope.cluster.named_namespace();
+        let backup = backup::Backup {
+            folder,
+            recipients: &flags.age,
+            with_credentials: flags.with_credentials,
+            namespace: namespace.as_deref().filter(|_| !flags.scope.all_namespaces),
+        };
+        return cluster::run(&flags.scope.cluster, async |cluster| {
+            backup.write(&cluster, &report_line).await
+        });
+    }
     let selection = select::select(&flags.words)?;
     let is_all = flags.all || flags.scope.all_namespaces;
     match &selection {

@@ -36,6 +36,7 @@ mod progress;
 mod push;
 mod query;
 mod reconcile;
+mod restore;
 mod running;
 mod secrets;
 mod shards;
@@ -143,8 +144,10 @@ enum Command {
     Tag(Box<tag::Flags>),
     /// Create objects from flags, or print their manifests.
     Create(Box<create::Flags>),
-    /// Print manifests of objects.
+    /// Print manifests of objects, or write all of them to files.
     Export(Box<export::Flags>),
+    /// Apply what `export --all --out` has written.
+    Restore(Box<restore::Flags>),
     /// Delete an object.
     Delete(Box<delete::Flags>),
     /// List who changed what, by commits and by hand.
@@ -229,7 +232,8 @@ fn main() -> ExitCode {
         Command::Push(flags) => end(push::run(&flags)),
         Command::Tag(flags) => end(tag::run(&flags)),
         Command::Create(flags) => end(create::run(&flags, report_line)),
-        Command::Export(flags) => end(export::run(&flags)),
+        Command::Export(flags) => end(export::run(&flags, report_line)),
+        Command::Restore(flags) => end(restore::run(&flags, report_line)),
         Command::Delete(flags) => end(delete::run(&flags)),
         Command::Adopt(flags) => end(change::adopt::run(&flags)),
         Command::Audit(flags) => end(audit::run(&flags, report_line)),

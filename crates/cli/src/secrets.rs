@@ -4,7 +4,7 @@
 //! written until someone has seen who is added, and says --yes.
 
 mod files;
-mod identities;
+pub(crate) mod identities;
 
 use std::collections::BTreeSet;
 use std::fs;
