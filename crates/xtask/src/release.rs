@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     /// Make everything a second time, in another place, and fail if a digest differs.
     #[arg(long)]
     check: bool,
+    /// Programs of a trial; all if none is named. The command is always one of them.
+    #[arg(value_parser = PROGRAMS, requires = "trial")]
+    names: Vec<String>,
 }
 
 /// Makes a release, or prepares one.
@@ -75,14 +78,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
-    let place = Place::here()?;
-    let folders = compile_all(&PROGRAMS, &arguments.platforms, &place)?;
+    let is_wanted = |name: &&str| {
+        arguments.names.is_empty() || *name == COMMAND || arguments.names.iter().any(|wanted| wanted == name)
+    };
+    let programs: Vec<&str> = PROGRAMS.into_iter().filter(is_wanted).collect();
+    let folders = compile_all(&programs, &arguments.platforms, &Place::here()?)?;
     let release = Release {
         root: &root,
         version: &version,
         commit: &commit,
         folders: &folders,
-        programs: &PROGRAMS,
+        programs: &programs,
         out: &root.join(&arguments.out),
         repository: arguments.repository.as_deref(),
         key: key.as_ref(),

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::{Digests, Release};
 use crate::images::commands::read;
 use crate::images::compile::Place;
-use crate::images::{PROGRAMS, compile_all};
+use crate::images::compile_all;
 
 /// Clones the commit, compiles and packs it with none of the folders of the first time, and compares.
 pub(super) fn again(release: &Release<'_>, made: &Digests, report: &mut impl Write) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn again(release: &Release<'_>, made: &Digests, report: &mut impl Wri
     };
     copy_crates(&here.cargo_home, &place.cargo_home)?;
     let platforms: Vec<_> = release.folders.iter().map(|(platform, _)| *platform).collect();
-    let folders = compile_all(&PROGRAMS, &platforms, &place)?;
+    let folders = compile_all(release.programs, &platforms, &place)?;
     let second = Release {
         root: &place.root,
         folders: &folders,
