@@ -127,6 +127,8 @@ pub struct Entry {
     pub failures: u32,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
+    /// Since when the artifact that the source names is not there.
+    pub missing_since: Option<Timestamp>,
     /// Ends the waits of the run that is under way.
     pub running: Option<Ends>,
     /// The newest run has read what the spec takes values from, so that the watches tell of every change of it.

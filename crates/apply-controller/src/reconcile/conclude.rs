@@ -5,6 +5,7 @@ use std::time::Duration;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use jiff::Timestamp;
+use reconcile_kit::patience;
 
 use super::ended::Failed;
 use super::pass::Pass;
@@ -57,7 +58,7 @@ pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Healt
     let waits = pass.remembered(|entry| entry.handing_over.clone());
     Next::After(waits.map_or(interval, |waits| match waits.moved {
         true => Duration::ZERO,
-        false => reconcile_kit::patience::until(waits.until()).min(interval),
+        false => patience::until(waits.until()).min(interval),
     }))
 }
 
@@ -70,14 +71,15 @@ pub(super) async fn conclude_failure(
 ) -> Next {
     let mut retry: Duration = pass.object().retry_interval().into();
     let is_missing = failed.error.is_artifact_missing();
-    let missing_for = pass.remembered(|entry| missing_for(entry, is_missing, Timestamp::now()));
-    let is_told = missing_for.is_none_or(|missing_for| missing_for >= PATIENCE_FOR_ARTIFACT);
+    let quiet = pass.remembered(|entry| match is_missing {
+        true => patience::quiet_retry(&mut entry.missing_since, Timestamp::now()),
+        false => {
+            entry.missing_since = None;
+            None
+        }
+    });
     if is_missing {
-        retry = retry.min(if is_told {
-            MISSING_ARTIFACT_RETRY
-        } else {
-            QUIET_RETRY
-        });
+        retry = retry.min(quiet.unwrap_or(MISSING_ARTIFACT_RETRY));
     }
     remember(
         pass.context,
@@ -86,7 +88,7 @@ pub(super) async fn conclude_failure(
         memory::Outcome::Failed,
         retry,
     );
-    if !is_told {
+    if quiet.is_some() {
         tracing::info!(
             error = failed.error.message(),
             "the artifact is not there at the moment"
@@ -136,34 +138,3 @@ pub(super) fn remember(
 /// When an artifact that is not there is asked for again: the status of its source may be as before when it is there again,
 /// so that nothing wakes us.
 pub(super) const MISSING_ARTIFACT_RETRY: Duration = Duration::from_secs(30);
-/// For how long an artifact may be missing before the status says so: source-controller is being replaced, or the source has another
-/// revision already.
-const PATIENCE_FOR_ARTIFACT: Duration = Duration::from_secs(20);
-/// When it is asked for again meanwhile.
-const QUIET_RETRY: Duration = Duration::from_secs(1);
-
-/// For how long the artifact has been missing; None if it is there.
-fn missing_for(entry: &mut memory::Entry, is_missing: bool, now: Timestamp) -> Option<Duration> {
-    if !is_missing {
-        entry.missing_since = None;
-        return None;
-    }
-    let since = *entry.missing_since.get_or_insert(now);
-    Some(now.duration_since(since).unsigned_abs())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_long_an_artifact_is_missing_counts_from_when_it_was_there() {
-        let mut entry = memory::Entry::default();
-        let at = |second| Timestamp::from_second(second).expect("a time");
-        let seconds = |missing: Option<Duration>| missing.map(|missing| missing.as_secs());
-        assert_eq!(seconds(missing_for(&mut entry, true, at(100))), Some(0));
-        assert_eq!(seconds(missing_for(&mut entry, true, at(115))), Some(15));
-        assert_eq!(seconds(missing_for(&mut entry, false, at(116))), None);
-        assert_eq!(seconds(missing_for(&mut entry, true, at(120))), Some(0));
-    }
-}

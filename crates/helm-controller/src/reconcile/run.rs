@@ -25,7 +25,7 @@ use super::status::{self, Report};
 use super::world::{Place, World};
 use crate::charts::Loaded;
 use crate::context::Context;
-use crate::memory::{Attempt, Ends, Outcome, Seen, Wish};
+use crate::memory::{Attempt, Ends, Entry, Outcome, Seen, Wish};
 use crate::release::{self, Back, Desired, Ended};
 use crate::source::SourceArtifact;
 use crate::{chart_template, drift_rules, values};
@@ -48,6 +48,18 @@ struct Missing {
     /// Reason of Ready.
     reason: &'static str,
     message: String,
+    /// The artifact that the source names is not there.
+    is_gone: bool,
+}
+
+impl Missing {
+    fn new(reason: &'static str, message: String) -> Self {
+        Self {
+            reason,
+            message,
+            is_gone: false,
+        }
+    }
 }
 
 /// Carries out a plan, and records how it ended.
@@ -116,8 +128,13 @@ async fn attempt(
     };
     let gathered = match gathered {
         Ok(gathered) => gathered,
-        Err(Missing { reason, message }) => {
-            return match recorder.failed(reason, message).await {
+        Err(missing) => {
+            if let Some(retry) = quiet_retry(context, key, &missing) {
+                tracing::info!(error = missing.message, "the artifact is not there at the moment");
+                remember(context, key, plan, Outcome::Failed, retry);
+                return Next::After(retry);
+            }
+            return match recorder.failed(missing.reason, missing.message).await {
                 Next::Backoff => try_again(context, key, plan),
                 next => next,
             };
@@ -186,6 +203,13 @@ async fn attempt(
     conclude(context, key, object, recorder, plan, ended).await
 }
 
+/// Returns when a chart that is missing for a moment is asked for again, without a word of it.
+fn quiet_retry(context: &Context, key: &ObjectKey, missing: &Missing) -> Option<Duration> {
+    let now = Timestamp::now();
+    let retry = |entry: &mut Entry| patience::quiet_retry(&mut entry.missing_since, now);
+    missing.is_gone.then(|| context.memory.with(key, retry))?
+}
+
 /// What waits for the end of a Freeze.
 fn what(status: &HelmReleaseStatus, desired: &Desired) -> String {
     let latest = release::latest(&status.history);
@@ -208,13 +232,10 @@ async fn gather(
     if let Err(access::Denied { reason, message }) =
         access::check(&context.base.client, &context.sources.charts, object).await
     {
-        return Err(Missing { reason, message });
+        return Err(Missing::new(reason, message));
     }
     let composed = values::values_of(&context.base.client, object).await;
-    let composed = composed.map_err(|error| Missing {
-        reason: "ValuesError",
-        message: chain(&error),
-    })?;
+    let composed = composed.map_err(|error| Missing::new("ValuesError", chain(&error)))?;
     let chart = context.charts.get(artifact).await;
     let chart = chart.map_err(|error| Missing {
         reason: reasons::ARTIFACT_FAILED,
@@ -222,7 +243,9 @@ async fn gather(
             true => "Source not ready: artifact not found".to_owned(),
             false => format!("Could not load chart: {}", chain(&error)),
         },
+        is_gone: error.is_gone(),
     })?;
+    context.memory.with(key, |entry| entry.missing_since = None);
     let target = target(context, object).await?;
     context.memory.with(key, |entry| entry.has_read_values = true);
     Ok(Parts {
@@ -235,10 +258,7 @@ async fn gather(
 /// Returns the cluster that the release is in, as its account.
 async fn target(context: &Context, object: &HelmRelease) -> Result<Arc<Target>, Missing> {
     let target = context.base.targets.target_of(placement(object)).await;
-    target.map_err(|error| Missing {
-        reason: "RESTClientError",
-        message: chain(&error),
-    })
+    target.map_err(|error| Missing::new("RESTClientError", chain(&error)))
 }
 
 fn desired(context: &Context, parts: &Parts) -> Desired {
