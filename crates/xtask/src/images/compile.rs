@@ -51,7 +51,11 @@ pub(crate) fn compile(programs: &[&str], platform: Platform, place: &Place) -> R
     let mut c_flags = Vec::new();
     for (from, to) in place.names() {
         flags.push(format!("--remap-path-prefix={}={to}", from.display()));
-        c_flags.push(format!("-ffile-prefix-map={}={to}", from.display()));
+        let from = from.display().to_string();
+        // C compilers get their flags in one text. Programs built in such a place differ from those of others.
+        if !from.contains(char::is_whitespace) {
+            c_flags.push(format!("-ffile-prefix-map={from}={to}"));
+        }
     }
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo

@@ -15,7 +15,7 @@ use crate::images::compile_all;
 /// Clones the commit, compiles and packs it with none of the folders of the first time, and compares.
 pub(super) fn again(release: &Release<'_>, made: &Digests, report: &mut impl Write) -> Result<()> {
     let folder = tempfile::tempdir().context("failed to create a folder")?;
-    let root = folder.path().join("another place");
+    let root = folder.path().join("another-place");
     let git = |arguments: &[&str], at: &Path| read(Command::new("git").current_dir(at).args(arguments));
     let (from, to) = (release.root.to_string_lossy(), root.to_string_lossy());
     git(&["clone", "--quiet", "--no-checkout", &from, &to], folder.path())?;
