@@ -7,6 +7,7 @@ mod controller;
 mod error;
 mod fetch;
 mod flags;
+mod garbage;
 mod generator;
 mod kind;
 mod metrics;
@@ -14,6 +15,7 @@ mod provider_name;
 mod reconcile;
 mod replica;
 mod serve;
+mod standby;
 
 use std::ffi::OsString;
 
@@ -30,14 +32,14 @@ pub fn program(arguments: Vec<OsString>) -> Result<Program, clap::Error> {
     let flags = Flags::try_parse_from(arguments)?;
     let app = flags
         .common
-        .app("source-controller", &[controller::STORAGE_CHECK]);
+        .app("source-controller", &[serve::plane::STORAGE_CHECK]);
     // The first address is where replicas follow the leader.
     let served: Vec<_> = flags.artifact_service.grpc_addr.socket().into_iter().collect();
     let standby = flags.clone();
     Ok(Program::replica(
         app,
         served,
-        move |while_waiting| controller::stand_by(standby, while_waiting),
+        move |while_waiting| standby::stand_by(standby, while_waiting),
         |kit, had| controller::run(flags, kit, had),
     ))
 }

@@ -2,11 +2,12 @@
 //!
 //! [`grpc`] gives folders and blobs by digest to our own controllers, over [`tls`], to callers that [`access`] lets;
 //! [`http`] gives whole archives to everything that knows Flux's way, by status.artifact.url. Both only read the store,
-//! and wait for what is about to be copied into it ([`arrivals`]). Which addresses they listen on, and when they start (after the
-//! store's integrity has been verified), is decided elsewhere.
+//! and wait for what is about to be copied into it ([`arrivals`]). [`plane`] opens the store, verifies it, and
+//! starts both.
 
 pub mod access;
 pub mod arrivals;
 pub mod grpc;
 pub mod http;
+pub mod plane;
 pub mod tls;
