@@ -398,6 +398,10 @@ fn ssh_url(https: &Url, told: &str, host: Option<&str>) -> Result<Url, Failure> 
         }
     };
     let mut url = Url::parse(&text).map_err(|_| unreadable(&text))?;
+    // The cluster will fetch from it: what a service says must not become another protocol, or a file.
+    if url.scheme() != "ssh" || url.host_str().is_none_or(str::is_empty) || url.password().is_some() {
+        return Err(unreadable(&text));
+    }
     if let Some(host) = host {
         let (host, port) = match host.rsplit_once(':') {
             Some((host, port)) => (host, Some(port.parse::<u16>().map_err(|_| unreadable(host))?)),
@@ -441,6 +445,16 @@ mod tests {
         ] {
             assert_eq!(ssh_url(&https, told, host).unwrap().as_str(), expected);
         }
-        assert!(ssh_url(&https, "nonsense", None).is_err());
+        for told in [
+            "nonsense",
+            "file:///etc/passwd",
+            "http://evil.example.com/fleet.git",
+            "https://git@git.example.com/fleet.git",
+            "ssh://git:word@git.example.com/fleet.git",
+            "ssh:///fleet.git",
+        ] {
+            let refused = ssh_url(&https, told, None).unwrap_err().to_string();
+            assert!(refused.ends_with("for ssh cannot be read"), "{told}: {refused}");
+        }
     }
 }
