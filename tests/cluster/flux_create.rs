@@ -55,6 +55,9 @@ const LINES: &[&str] = &[
     "secret helm credentials --username=u --password=p",
     "secret git credentials --url=https://example.com/app --username=u --password=p",
     "secret git credentials --url=https://example.com/app --bearer-token=t",
+    "secret receiver hook --type=github --hostname=flux.example.com --token=t",
+    "secret receiver hook --type=gcr --hostname=flux.example.com --token=t --email-claim=a@example.com",
+    "secret receiver hook --type=gcr --hostname=flux.example.com --token=t --email-claim=a@example.com --audience-claim=b",
     "secret proxy credentials --address=https://proxy.example.com --username=u --password=p",
 ];
 

@@ -16,6 +16,7 @@ pub(super) enum Kind {
     /// Credentials of a Git repository.
     Git(Box<Git>),
     /// The identity of a GitHub App.
+    #[command(alias = "githubapp")]
     GithubApp(Box<GithubApp>),
     /// Credentials of a Helm repository.
     Helm(Box<Login>),
@@ -184,7 +185,40 @@ pub(super) struct Token {
     /// Token; without one, it is made
     #[arg(long, value_name = "TEXT")]
     token: Option<String>,
+
+    /// Type of the Receiver
+    #[arg(long = "type", value_name = "TYPE", value_parser = RECEIVER_TYPES)]
+    type_: Option<String>,
+
+    /// Host at which the webhook is reached, such as flux.example.com; its URL, for a Receiver of the same name, becomes an annotation
+    #[arg(long, value_name = "HOST", required_if_eq("type_", GCR))]
+    hostname: Option<String>,
+
+    /// Address of the IAM service account that calls, for type gcr
+    #[arg(long, value_name = "EMAIL", required_if_eq("type_", GCR))]
+    email_claim: Option<String>,
+
+    /// Audience of its tokens, for type gcr; the URL of the webhook if there is none
+    #[arg(long, value_name = "TEXT")]
+    audience_claim: Option<String>,
 }
+
+const GCR: &str = "gcr";
+const RECEIVER_TYPES: [&str; 12] = [
+    "generic",
+    "generic-hmac",
+    "github",
+    "gitlab",
+    "bitbucket",
+    "harbor",
+    "dockerhub",
+    "quay",
+    GCR,
+    "nexus",
+    "acr",
+    "cdevents",
+];
+const WEBHOOK: &str = "notification.toolkit.fluxcd.io/webhook";
 
 impl Kind {
     pub(super) fn objects(&self, report_line: &impl Fn(&str)) -> Result<Made<'_>, Failure> {
@@ -391,6 +425,14 @@ impl Notation {
     }
 }
 
+/// The URL at which a Receiver is called that has this token, name and namespace.
+fn webhook(host: &str, token: &str, name: &str, namespace: &str) -> String {
+    let text = format!("{token}{name}{namespace}");
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    let path: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("https://{host}/hook/{path}")
+}
+
 impl Token {
     fn objects(&self) -> Result<Made<'_>, Failure> {
         let token = match &self.token {
@@ -403,7 +445,18 @@ impl Token {
                 bytes.iter().map(|byte| format!("{byte:02x}")).collect()
             }
         };
-        let secret = self.common.secret(&self.common.name, None, &[("token", token)]);
+        let hostname = self.hostname.as_ref();
+        let webhook = hostname.map(|host| webhook(host, &token, &self.common.name, &self.common.namespace()));
+        let mut data = vec![("token", token)];
+        if self.type_.as_deref() == Some(GCR) {
+            let audience = self.audience_claim.clone().or_else(|| webhook.clone());
+            data.push(("email", self.email_claim.clone().unwrap_or_default()));
+            data.push(("audience", audience.unwrap_or_default()));
+        }
+        let mut secret = self.common.secret(&self.common.name, None, &data);
+        if let Some(webhook) = webhook {
+            secret["metadata"]["annotations"] = json!({WEBHOOK: webhook});
+        }
         Ok((&self.common, vec![secret]))
     }
 }
