@@ -193,3 +193,19 @@ fn what_cannot_be_rotated_is_named_and_stays() {
         "{text}"
     );
 }
+
+#[test]
+fn rules_above_the_repository_do_not_count() {
+    let repository = Repository::new();
+    fs::remove_file(repository.path("fleet/.sops.yaml")).unwrap();
+    // In a folder that others can write to, such as /tmp.
+    let rules = format!("creation_rules:\n  - age: {}\n", recipient("stranger"));
+    fs::write(repository.path(".sops.yaml"), rules).unwrap();
+    let (code, text) = repository.rotate("one", &["--yes"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("there is no .sops.yaml above it") && text.contains("0 of 2 files"),
+        "{text}"
+    );
+    assert!(!repository.opens("stranger"));
+}
