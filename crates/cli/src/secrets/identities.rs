@@ -21,7 +21,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Keys, Failure> {
     }
     for path in paths {
         let failed = |problem: String| Failure::Usage(format!("{}: {problem}", path.display()));
-        let content = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        let content = fs::read(path).map_err(|error| failed(error.to_string()))?;
         let text = String::from_utf8_lossy(&content);
         if text.contains("-----BEGIN PGP PRIVATE KEY") {
             openpgp
