@@ -53,7 +53,9 @@ fn an_empty_cluster_gets_what_was_exported_with_its_secrets() {
         let old = ControlPlane::start(Options::api_server_only()).await?;
         install_crds(&old.client()).await?;
         let mut shop = objects::kustomization(ns, "shop", ("GitRepository", "shop"), "./deploy");
-        shop["spec"]["postBuild"] = json!({"substituteFrom": [{"kind": "Secret", "name": "words"}]});
+        shop["spec"]["postBuild"] = json!({"substituteFrom": [
+            {"kind": "Secret", "name": "words"}, {"kind": "ConfigMap", "name": "gone", "optional": true}
+        ]});
         let git = objects::git_repository(ns, "shop", repository.url(), "main");
         for object in [
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns, "labels": {"team": "shop"}}}),
@@ -88,7 +90,11 @@ fn an_empty_cluster_gets_what_was_exported_with_its_secrets() {
             &out_path,
         ];
         let said = windlass.run_as_typed(&export, 0).await?;
-        ensure!(said.contains("2 objects, 1 Secrets and ConfigMaps in "), "{said}");
+        ensure!(
+            said.contains("2 objects, 1 Secrets and ConfigMaps in ")
+                && said.contains("ConfigMap/delivery/gone is named, and not there"),
+            "{said}"
+        );
         let said = windlass.run_as_typed(&export, 2).await?;
         ensure!(said.contains("is not empty"), "{said}");
         let secret = fs::read_to_string(out.join("delivery/secret-words.yaml"))?;

@@ -9,18 +9,39 @@ use crate::object::text;
 
 /// Specs may be nested this deep.
 const MAX_DEPTH: usize = 64;
+/// Fields of a ResourceSet with objects that are still templates.
+const TEMPLATES: [&str; 2] = ["resources", "resourcesTemplate"];
 
-/// The Secrets and ConfigMaps that the spec of an object names, in its namespace or, where it says so, in another. Some may be optional.
+/// The Secrets and ConfigMaps that the spec of an object names, all of them in its namespace: no kind of ours may name others. Some may be
+/// optional. What a ResourceSet would make is not looked into.
 #[must_use]
 pub fn of(object: &Value) -> BTreeSet<ObjectId> {
     let mut found = BTreeSet::new();
-    collect(
-        &object["spec"],
-        text(object, "/metadata/namespace"),
-        0,
-        &mut found,
-    );
+    let namespace = text(object, "/metadata/namespace");
+    for (key, value) in object["spec"].as_object().into_iter().flatten() {
+        if !TEMPLATES.contains(&key.as_str()) {
+            field(key, value, namespace, 0, &mut found);
+        }
+    }
     found
+}
+
+fn field(key: &str, value: &Value, namespace: &str, depth: usize, found: &mut BTreeSet<ObjectId>) {
+    // One reference, or a list of them.
+    let references = value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    if let Some(kind) = kind_of(key) {
+        references.iter().for_each(|one| add(kind, one, namespace, found));
+    } else if ["valuesFrom", "substituteFrom"].contains(&key) {
+        for one in references {
+            if let kind @ ("Secret" | "ConfigMap") = text(one, "/kind") {
+                add(kind, one, namespace, found);
+            }
+        }
+    } else {
+        collect(value, namespace, depth + 1, found);
+    }
 }
 
 fn collect(value: &Value, namespace: &str, depth: usize, found: &mut BTreeSet<ObjectId>) {
@@ -28,27 +49,9 @@ fn collect(value: &Value, namespace: &str, depth: usize, found: &mut BTreeSet<Ob
         return;
     }
     match value {
-        Value::Object(fields) => {
-            for (key, below) in fields {
-                match kind_of(key) {
-                    // One reference, or a list of them.
-                    Some(kind) if below.is_array() => below
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .for_each(|one| add(kind, one, namespace, found)),
-                    Some(kind) => add(kind, below, namespace, found),
-                    None if ["valuesFrom", "substituteFrom"].contains(&key.as_str()) => {
-                        for one in below.as_array().into_iter().flatten() {
-                            if let kind @ ("Secret" | "ConfigMap") = text(one, "/kind") {
-                                add(kind, one, namespace, found);
-                            }
-                        }
-                    }
-                    None => collect(below, namespace, depth + 1, found),
-                }
-            }
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(key, below)| field(key, below, namespace, depth, found)),
         Value::Array(all) => all
             .iter()
             .for_each(|one| collect(one, namespace, depth + 1, found)),
@@ -73,16 +76,26 @@ fn kind_of(field: &str) -> Option<&'static str> {
 
 fn add(kind: &str, reference: &Value, namespace: &str, found: &mut BTreeSet<ObjectId>) {
     let name = text(reference, "/name");
-    if name.is_empty() {
-        return;
+    if is_name(name) {
+        found.insert(ObjectId {
+            group: String::new(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        });
     }
-    let own = text(reference, "/namespace");
-    found.insert(ObjectId {
-        group: String::new(),
-        kind: kind.to_owned(),
-        namespace: if own.is_empty() { namespace } else { own }.to_owned(),
-        name: name.to_owned(),
-    });
+}
+
+/// Returns whether an object can have this name. Schemas do not say so everywhere, and another text may lead elsewhere in the API.
+fn is_name(text: &str) -> bool {
+    const LENGTH: usize = 253;
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    let is_outer =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    text.len() <= LENGTH
+        && text.bytes().all(is_inner)
+        && is_outer(text.as_bytes().first())
+        && is_outer(text.as_bytes().last())
 }
 
 #[cfg(test)]
@@ -101,7 +114,7 @@ mod tests {
                 "decryption": {"secretRef": {"name": "f"}},
                 "valuesFrom": [{"kind": "ConfigMap", "name": "g"}, {"kind": "Secret", "name": "h"}, {"kind": "Other", "name": "no"}],
                 "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "i", "optional": true}]},
-                "list": [{"deep": {"secretRef": {"name": "j", "namespace": "other"}}}],
+                "list": [{"deep": {"secretRef": {"name": "j"}}}],
                 "sourceRef": {"kind": "GitRepository", "name": "no"}, "secretRefx": {"name": "no"}, "é": {"name": "no"},
             },
             "status": {"secretRef": {"name": "no"}},
@@ -122,8 +135,25 @@ mod tests {
                 "Secret n/f",
                 "Secret n/h",
                 "Secret n/i",
-                "Secret other/j"
+                "Secret n/j"
             ]
         );
+    }
+
+    #[test]
+    fn no_reference_leads_to_others() {
+        let object = json!({
+            "metadata": {"namespace": "n"},
+            "spec": {
+                "secretRef": {"name": "a", "namespace": "victim"},
+                "certSecretRef": {"name": "../../victim/secrets/b"}, "proxySecretRef": {"name": "a?watch=1"}, "decryption": {"secretRef": {"name": ".."}},
+                "resources": [{"spec": {"secretRef": {"name": "c"}}}], "resourcesTemplate": "secretRef: {name: d}",
+            },
+        });
+        let names: Vec<_> = of(&object)
+            .into_iter()
+            .map(|id| format!("{}/{}", id.namespace, id.name))
+            .collect();
+        assert_eq!(names, ["n/a"]);
     }
 }

@@ -50,7 +50,7 @@ impl Backup<'_> {
                 wanted.extend(references::of(object));
             }
         }
-        let mut missing = Vec::new();
+        let mut unread = Vec::new();
         let mut count = 0;
         for id in wanted {
             match get(cluster, &id).await {
@@ -60,8 +60,9 @@ impl Backup<'_> {
                     self.file(&object)?;
                     count += 1;
                 }
-                Ok(None) => missing.push(format!("{id}: it is not there")),
-                Err(failure) => missing.push(failure.to_string()),
+                // It may be optional, and the object that names it says what it lacks.
+                Ok(None) => report_line(&format!("{id} is named, and not there")),
+                Err(failure) => unread.push(failure.to_string()),
             }
         }
         for name in namespaces.into_iter().filter(|name| !name.is_empty()) {
@@ -77,7 +78,7 @@ impl Backup<'_> {
                     self.file(&object)?;
                 }
                 Ok(None) => {}
-                Err(failure) => missing.push(failure.to_string()),
+                Err(failure) => unread.push(failure.to_string()),
             }
         }
         for object in &found {
@@ -88,14 +89,12 @@ impl Backup<'_> {
             found.len(),
             self.folder.display()
         ));
-        for line in &missing {
+        for line in &unread {
             report_line(line);
         }
-        match missing.len() {
+        match unread.len() {
             0 => Ok(()),
-            missing => Err(Failure::Incomplete(format!(
-                "{missing} objects could not be read"
-            ))),
+            unread => Err(Failure::Incomplete(format!("{unread} objects could not be read"))),
         }
     }
 
