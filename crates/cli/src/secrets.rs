@@ -144,11 +144,12 @@ impl Rotate {
             rotated.iter().flat_map(|(_, rotated)| what(rotated)).collect()
         };
         for recipient in of(|rotated| &rotated.added) {
-            report_line(&format!("added: {recipient}"));
+            report_line(&format!("added: {}", recipient.escape_debug()));
         }
         let removed = of(|rotated| &rotated.removed);
         for recipient in &removed {
-            report_line(&format!("removed: {recipient}"));
+            // The file's own words, which may have line breaks.
+            report_line(&format!("removed: {}", recipient.escape_debug()));
         }
         if self.yes {
             for (file, rotated) in &rotated {
@@ -208,8 +209,9 @@ fn changes(rotated: &Rotated) -> String {
 /// The beginning of a key: those of age's newer kind have 2,000 characters.
 fn short(key: &str) -> String {
     const LENGTH: usize = 20;
+    let key = key.escape_debug().to_string();
     if key.chars().count() <= LENGTH {
-        return key.to_owned();
+        return key;
     }
     let beginning: String = key.chars().take(LENGTH).collect();
     format!("{beginning}…")
