@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Write this version into the tree, and the changes up to now under its name in the changelog; nothing is built.
     #[arg(long, value_name = "VERSION", conflicts_with_all = ["key", "repository", "platforms", "check"])]
     prepare: Option<String>,
-    /// Folder for the release; what is there is replaced.
+    /// Folder for the release; a release that is there is replaced.
     #[arg(long, default_value = "target/dist")]
     out: PathBuf,
     /// Platforms, separated by commas, such as linux/amd64,linux/arm64; this machine's if there is none.
@@ -120,10 +120,7 @@ type Digests = Vec<(String, String)>;
 impl Release<'_> {
     /// Makes all files, then pushes, and writes a line for each.
     fn make(&self, report: &mut impl std::io::Write) -> Result<Digests> {
-        if self.out.exists() {
-            fs::remove_dir_all(self.out)
-                .with_context(|| format!("failed to remove {}", self.out.display()))?;
-        }
+        remove(self.out)?;
         let images = self.images(report)?;
         let mut digests: Digests = images
             .iter()
@@ -241,6 +238,21 @@ impl Release<'_> {
         let path = self.out.join(name);
         fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))
     }
+}
+
+/// Removes the release of before, and nothing else that the folder may hold.
+fn remove(out: &Path) -> Result<()> {
+    if !out.exists() {
+        return Ok(());
+    }
+    let failed = || format!("failed to remove {}", out.display());
+    let is_empty = fs::read_dir(out).with_context(failed)?.next().is_none();
+    ensure!(
+        is_empty || out.join(CHECKSUMS).exists(),
+        "{} is not empty, and holds no release: name another folder (OUT=folder)",
+        out.display()
+    );
+    fs::remove_dir_all(out).with_context(failed)
 }
 
 /// Names of the files of a folder, without those of folders in it, sorted.

@@ -88,10 +88,7 @@ pub(crate) fn compile(programs: &[&str], platform: Platform, place: &Place) -> R
     ensure!(
         status.success(),
         "cargo build for {platform} ended with {status}; another platform than this machine's needs `rustup target add {target}` and Debian's {}",
-        platform
-            .linker()
-            .replace("x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu")
-            .replace("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        platform.package(),
     );
     Ok(place.target.join(target).join("release"))
 }

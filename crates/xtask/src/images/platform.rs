@@ -44,6 +44,14 @@ impl Platform {
         }
     }
 
+    /// The package of Debian with that compiler.
+    pub(super) fn package(self) -> &'static str {
+        match self {
+            Self::Amd64 => "gcc-x86-64-linux-gnu",
+            Self::Arm64 => "gcc-aarch64-linux-gnu",
+        }
+    }
+
     /// The compiler of Debian that links for it from another platform.
     pub(super) fn linker(self) -> &'static str {
         match self {

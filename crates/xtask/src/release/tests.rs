@@ -83,6 +83,14 @@ fn files_are_those_of_the_checksums_and_the_same_each_time() {
         helm_chart::load_archive_file(&package.to_string_lossy(), helm_chart::Helm::V4, &mut warnings);
     assert_eq!(chart.unwrap().metadata.version, version);
 
+    // In the place of the release of before, and of nothing else.
+    made(work.path(), "first", None, None);
+    let other = work.path().join("programs");
+    let refused = remove(&other).unwrap_err().to_string();
+    assert!(
+        refused.contains("holds no release") && other.join(COMMAND).exists(),
+        "{refused}"
+    );
     let again = made(work.path(), "second", None, None).0;
     check::compare(&digests, &again).unwrap();
     let mut other = again.clone();
