@@ -74,7 +74,7 @@ impl Clients {
 fn build(settings: &Settings) -> Result<reqwest::Client, Error> {
     let configure = |error: reqwest::Error| Error::Configure(error.without_url().to_string());
     let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("windlass-source-controller/", env!("CARGO_PKG_VERSION")))
+        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(2)
