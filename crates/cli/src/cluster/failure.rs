@@ -29,6 +29,9 @@ pub(crate) enum Failure {
     /// The API server did not do what it was asked.
     #[error("failed to {what}: {why}")]
     Request { what: String, why: String },
+    /// Someone else has changed the object since it was read.
+    #[error("failed to {what}: {why}")]
+    Conflict { what: String, why: String },
     /// Whoever asks may not do that.
     #[error("failed to {what}: {why}")]
     Forbidden { what: String, why: String },
@@ -49,6 +52,7 @@ impl Failure {
         let (what, why) = (what.into(), why(&source));
         match source {
             kube::Error::Api(status) if status.code == 403 => Self::Forbidden { what, why },
+            kube::Error::Api(status) if status.is_conflict() => Self::Conflict { what, why },
             _ => Self::Request { what, why },
         }
     }

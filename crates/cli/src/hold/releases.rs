@@ -1,17 +1,18 @@
 //! What people decide about releases of a pipeline.
 
-use access_review::Reviews;
+use access_review::{Caller, Reviews};
+use api::delivery::Pipeline;
 use clap::Args;
 use delivery_diff::{Archives, Promoted, Reader, promoted};
 use jiff::{SignedDuration, Timestamp};
 use manifest::ObjectId;
-use promotion::decide::{Person, Refusal, Wish, decide, meant};
+use promotion::decide::{Decided, Person, Refusal, Wish, decide, meant};
 use serde_json::json;
 
 use super::Part;
 use crate::cluster::output::Colours;
 use crate::cluster::pipeline::{self, PipelineFlags};
-use crate::cluster::{self, ClusterFlags, Failure, print};
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, print};
 use crate::diff::hunks;
 
 /// Command line of `approve`.
@@ -52,41 +53,69 @@ pub(crate) struct Promote {
     dry_run: bool,
 }
 
-/// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime.
+/// How often a wish is granted anew that came together with a change of the pipeline.
+const TRIES: usize = 10;
+
+/// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime. The controller writes the status often:
+/// as long as the wish means the same, it is granted again.
 fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
-        let (id, pipeline) = pipeline::read(&cluster, name).await?;
-        let myself = Reviews::for_self(cluster.client()).myself().await;
-        let myself = myself.map_err(|error| Failure::Request {
-            what: "ask the API server who you are".to_owned(),
-            why: error_chain::condensed(&error),
-        })?;
-        let now = Timestamp::now();
-        let person = Person {
-            name: &myself.username,
-            groups: myself.groups(),
-        };
-        let decided = match decide(&pipeline, wish, person, now) {
-            // Who may write the pipeline may approve, too.
-            Err(Refusal::NeverThere { environment, release }) if matches!(wish, Wish::Promote { .. }) => {
-                let release = Some(release);
-                let approve = Wish::Approve { environment, release };
-                decide(&pipeline, &approve, person, now)
-            }
-            decided => decided,
-        };
-        let decided = decided.map_err(|refusal| refused(&id, &refusal))?;
+        print(&granted(&cluster, name, what, wish).await?)
+    })
+}
+
+/// Does it, and returns what is said then.
+async fn granted(cluster: &Cluster, name: &str, what: &str, wish: &Wish) -> Result<String, Failure> {
+    let myself = Reviews::for_self(cluster.client()).myself().await;
+    let myself = myself.map_err(|error| Failure::Request {
+        what: "ask the API server who you are".to_owned(),
+        why: error_chain::condensed(&error),
+    })?;
+    let now = Timestamp::now();
+    let mut refused: Option<(String, Failure)> = None;
+    for _ in 0..TRIES {
+        let (id, pipeline) = pipeline::read(cluster, name).await?;
+        let decided = decided(&pipeline, wish, &myself, now);
+        let decided = decided.map_err(|refusal| in_words(&id, &refusal))?;
+        match refused {
+            Some((meant, failure)) if meant != decided.said => return Err(failure),
+            _ => {}
+        }
         let patch = json!({"metadata": {
             // Refused if someone else changed the object since it was read.
             "resourceVersion": pipeline.metadata.resource_version,
             "annotations": decided.annotations,
         }});
-        cluster.merge(&id, what, &patch).await?;
-        print(&format!("{id}: {}\n", decided.said))
-    })
+        match cluster.merge(&id, what, &patch).await {
+            Err(failure @ Failure::Conflict { .. }) => refused = Some((decided.said, failure)),
+            written => {
+                written?;
+                return Ok(format!("{id}: {}\n", decided.said));
+            }
+        }
+    }
+    // There was a first time.
+    let refused = refused.map(|(_, failure)| failure);
+    Err(refused.unwrap_or_else(|| Failure::NotReady(format!("{name} changes all the time"))))
 }
 
-fn refused(id: &ObjectId, refusal: &Refusal) -> Failure {
+fn decided(pipeline: &Pipeline, wish: &Wish, myself: &Caller, now: Timestamp) -> Result<Decided, Refusal> {
+    let person = Person {
+        name: &myself.username,
+        groups: myself.groups(),
+    };
+    match decide(pipeline, wish, person, now) {
+        // Who may write the pipeline may approve, too.
+        Err(Refusal::NeverThere { environment, release }) if matches!(wish, Wish::Promote { .. }) => {
+            let release = Some(release);
+            let approve = Wish::Approve { environment, release };
+            decide(pipeline, &approve, person, now)
+        }
+        decided => decided,
+    }
+}
+
+fn in_words(id: &ObjectId, refusal: &Refusal) -> Failure {
     match refusal {
         Refusal::NoEnvironment { .. } => Failure::Usage(refusal.to_string()),
         Refusal::Unreadable(_) => Failure::NotReady(format!("{id}: {refusal}")),
@@ -98,7 +127,7 @@ fn refused(id: &ObjectId, refusal: &Refusal) -> Failure {
 fn dry_run(name: &str, flags: &ClusterFlags, environment: &str, wish: &Wish) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
         let (id, pipeline) = pipeline::read(&cluster, name).await?;
-        let meant = meant(&pipeline, wish).map_err(|refusal| refused(&id, &refusal))?;
+        let meant = meant(&pipeline, wish).map_err(|refusal| in_words(&id, &refusal))?;
         let status = pipeline.status.clone().unwrap_or_default();
         let release = status.releases.iter().find(|one| Some(one.number) == meant);
         let mut environments = pipeline.spec.environments.iter();
@@ -198,4 +227,86 @@ pub(super) fn rollback(name: &str, environment: &str, flags: &super::Rollback) -
         return dry_run(name, &flags.cluster, environment, &wish);
     }
     grant(name, &flags.cluster, "rollback", &wish)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::stand_in;
+
+    /// A pipeline that changes each time it is read, and is refused so often.
+    async fn held(refusals: usize, holds: fn(usize) -> Value) -> (Result<String, Failure>, usize) {
+        let (reads, patches) = (Cell::new(0), Cell::new(0));
+        let (address, asked) = stand_in::serve(move |request| {
+            let told = |status, body: Value| (status, String::new(), body.to_string());
+            match request.what.split(' ').next() {
+                Some("POST") => {
+                    let user = json!({"userInfo": {"username": "ana"}});
+                    let kind = "SelfSubjectReview";
+                    told(
+                        201,
+                        json!({"apiVersion": "authentication.k8s.io/v1", "kind": kind, "metadata": {}, "status": user}),
+                    )
+                }
+                Some("PATCH") if patches.replace(patches.get() + 1) < refusals => {
+                    let why = "the object has been modified";
+                    told(
+                        409,
+                        json!({"kind": "Status", "status": "Failure", "message": why, "reason": "Conflict", "code": 409}),
+                    )
+                }
+                _ => {
+                    reads.set(reads.get() + 1);
+                    let mut pipeline = holds(reads.get());
+                    pipeline["metadata"]["resourceVersion"] = reads.get().to_string().into();
+                    told(200, pipeline)
+                }
+            }
+        });
+        let wish = Wish::Hold {
+            environment: Some("production".to_owned()),
+            release: None,
+            reason: "wait".to_owned(),
+            duration: None,
+        };
+        let said = granted(&Cluster::at(&address), "shop", "hold", &wish).await;
+        let asked = asked.lock().unwrap();
+        let patches = asked.iter().filter(|request| request.what.starts_with("PATCH"));
+        (said, patches.count())
+    }
+
+    fn pipeline(_: usize) -> Value {
+        json!({
+            "apiVersion": "delivery.windlass.dev/v1alpha1", "kind": "Pipeline", "metadata": {"name": "shop", "namespace": "flux-system"},
+            "spec": {"apps": [], "environments": [{"name": "production", "targets": []}]},
+        })
+    }
+
+    #[tokio::test]
+    async fn a_wish_outlasts_changes_of_the_status() {
+        let (said, patches) = held(3, pipeline).await;
+        assert!(said.unwrap().starts_with("Pipeline/flux-system/shop: "));
+        assert_eq!(patches, 4);
+        let (said, patches) = held(usize::MAX, pipeline).await;
+        assert!(matches!(said, Err(Failure::Conflict { .. })));
+        assert_eq!(patches, TRIES);
+    }
+
+    #[tokio::test]
+    async fn a_wish_that_means_something_else_now_is_not_granted() {
+        let (said, patches) = held(1, |read| {
+            let mut pipeline = pipeline(read);
+            if read > 1 {
+                pipeline["spec"]["environments"][0]["name"] = "other".into();
+            }
+            pipeline
+        })
+        .await;
+        assert!(said.is_err());
+        assert_eq!(patches, 1);
+    }
 }
