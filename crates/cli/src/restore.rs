@@ -154,10 +154,16 @@ fn files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fa
     Ok(())
 }
 
+/// Returns whether a file of `export` is encrypted as a whole: one with an encrypted text among its values is not.
+fn is_encrypted(content: &[u8]) -> bool {
+    let mut lines = content.split(|byte| *byte == b'\n');
+    Format::Yaml.is_encrypted(content) && lines.any(|line| line == b"sops:")
+}
+
 async fn read(path: &Path, decryptor: &Decryptor) -> Result<Vec<Object>, Failure> {
     let failed = |problem: String| Failure::Usage(format!("{}: {problem}", path.display()));
     let mut content = fs::read(path).map_err(|error| failed(error.to_string()))?;
-    if Format::Yaml.is_encrypted(&content) {
+    if is_encrypted(&content) {
         let decrypted = decryptor.decrypt(&content, Format::Yaml).await;
         content = decrypted.map_err(|error| failed(error.to_string()))?;
     }
@@ -200,6 +206,19 @@ mod tests {
                 "Alert"
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn a_manifest_with_an_encrypted_text_in_it_is_plain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    sops:\n      mac: ENC[AES256_GCM\n";
+        fs::write(&path, text).unwrap();
+        let decryptor = Decryptor::new(sops::Keys::default(), Integrity::Checked);
+        assert_eq!(read(&path, &decryptor).await.unwrap()[0].id().name, "a");
+        // And one that is encrypted never becomes an object as it is.
+        fs::write(&path, "kind: Secret\nsops:\n    mac: ENC[AES256_GCM\n").unwrap();
+        assert!(read(&path, &decryptor).await.is_err());
     }
 
     #[test]
