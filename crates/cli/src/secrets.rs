@@ -143,8 +143,13 @@ impl Rotate {
         let of = |what: fn(&Rotated) -> &Vec<String>| -> BTreeSet<&String> {
             rotated.iter().flat_map(|(_, rotated)| what(rotated)).collect()
         };
-        for recipient in of(|rotated| &rotated.added) {
+        let added = of(|rotated| &rotated.added);
+        for recipient in &added {
             report_line(&format!("added: {}", recipient.escape_debug()));
+        }
+        // Who adds a key of their own to the rules may have added it to the files, too, as if it were an old one.
+        for recipient in of(|rotated| &rotated.recipients).difference(&added) {
+            report_line(&format!("stays: {}", recipient.escape_debug()));
         }
         let removed = of(|rotated| &rotated.removed);
         for recipient in &removed {
@@ -164,7 +169,7 @@ impl Rotate {
             );
         }
         if !self.yes && !rotated.is_empty() {
-            report_line("nothing is written: check who is added, and run it again with --yes");
+            report_line("nothing is written: check who is added and who stays, and run it again with --yes");
         }
         if kept > 0 {
             return Err(Failure::Incomplete(format!("{kept} files were left as they are")));

@@ -209,3 +209,32 @@ fn rules_above_the_repository_do_not_count() {
     );
     assert!(!repository.opens("stranger"));
 }
+
+#[test]
+fn who_pretends_to_be_an_old_recipient_is_listed() {
+    let repository = Repository::new();
+    // Named in the rules, and in the file with a data key that is none.
+    let one = recipient("one");
+    let path = repository.path("fleet/shop/secret.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let forged = text.replace(
+        "    age:\n",
+        &format!(
+            "    age:\n        - enc: none\n          recipient: {}\n",
+            recipient("stranger")
+        ),
+    );
+    assert_ne!(text, forged);
+    fs::write(&path, forged).unwrap();
+    repository.rule(&["one", "stranger"]);
+    let (code, text) = repository.rotate("one", &["shop/secret.yaml"]);
+    assert_eq!(code, 0, "{text}");
+    let stays: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("stays: "))
+        .collect();
+    assert!(
+        stays.contains(&one.as_str()) && stays.contains(&recipient("stranger").as_str()),
+        "{text}"
+    );
+}

@@ -24,6 +24,8 @@ const DATA_KEY: usize = 32;
 pub struct Rotated {
     /// The file.
     pub content: Vec<u8>,
+    /// All recipients that it has now. Who was one before is only what the file says: nothing proves it.
+    pub recipients: Vec<String>,
     /// Recipients who can open it now and could not before.
     pub added: Vec<String>,
     /// Recipients, and keys of other kinds, that could open it and can no longer.
@@ -89,7 +91,8 @@ impl Decryptor {
         let [group] = &metadata.key_groups[..] else {
             return Err(Error::KeyGroups);
         };
-        if wanted.has_groups {
+        // Of one group alone as well: keys beside a list of groups take its place.
+        if wanted.has_groups || raw.iter().any(|item| item.is_named(metadata::KEY_GROUPS)) {
             return Err(Error::KeyGroups);
         }
         let recipients = &wanted.recipients[..];
@@ -136,6 +139,7 @@ impl Decryptor {
         let content = store::emit_encrypted(branches, raw, format);
         Ok(Some(Rotated {
             content: content.map_err(|problem| Error::Write { format, problem })?,
+            recipients: names,
             added,
             removed,
             is_renewed,

@@ -15,6 +15,8 @@ pub(crate) use write::{empty, put, put_age, remove_all_keys};
 
 /// The top-level key under which metadata stand.
 pub(crate) const KEY: &str = "sops";
+/// The field with groups of keys.
+pub(crate) const KEY_GROUPS: &str = "key_groups";
 /// Prefix of all metadata in formats without nesting.
 pub(crate) const PREFIX: &str = "sops_";
 

@@ -87,9 +87,10 @@ fn keys(rule: &Value) -> Result<Keys, String> {
         }
     };
     for text in texts(&group["age"]).ok_or("age is neither a text nor a list of texts")? {
-        found
-            .recipients
-            .push(Recipient::parse(&text).map_err(|error| error.to_string())?);
+        let recipient = Recipient::parse(&text).map_err(|error| error.to_string())?;
+        if found.recipients.iter().all(|known| known.to_string() != text) {
+            found.recipients.push(recipient);
+        }
     }
     for field in OTHERS {
         // In groups they are objects, whose first text names the key.
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn the_first_rule_for_a_path_counts() {
         let text = format!(
-            "creation_rules:\n- path_regex: ^prod/.*\\.yaml$\n  age: {ONE},{TWO}\n  pgp: ABCD, EF01\n- path_regex: ^dev/\n  \
+            "creation_rules:\n- path_regex: ^prod/.*\\.yaml$\n  age: {ONE},{TWO},{ONE}\n  pgp: ABCD, EF01\n- path_regex: ^dev/\n  \
              age:\n  - {TWO}\n- key_groups:\n  - age: [{ONE}]\n  - age: [{TWO}]\n"
         );
         let rules = Rules::parse(&text).unwrap();

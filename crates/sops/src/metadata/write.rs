@@ -47,8 +47,7 @@ pub(crate) fn put(branch: &mut Branch, name: &str, text: &str) {
 /// Removes the keys of all kinds.
 pub(crate) fn remove_all_keys(branch: &mut Branch) {
     let is_key = |item: &Item| super::read::KINDS.iter().any(|(kind, _)| item.is_named(kind));
-    // Of one group alone, which may stand in a list.
-    branch.retain(|item| !is_key(item) && !item.is_named("key_groups") && !item.is_named("shamir_threshold"));
+    branch.retain(|item| !is_key(item));
 }
 
 /// Sets the keys of age: for each recipient the data key that is encrypted for it.
