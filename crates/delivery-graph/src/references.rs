@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use manifest::ObjectId;
+use manifest::{ObjectId, is_object_name};
 use serde_json::Value;
 
 use crate::object::text;
@@ -76,7 +76,8 @@ fn kind_of(field: &str) -> Option<&'static str> {
 
 fn add(kind: &str, reference: &Value, namespace: &str, found: &mut BTreeSet<ObjectId>) {
     let name = text(reference, "/name");
-    if is_name(name) {
+    // Schemas do not restrict names everywhere.
+    if is_object_name(name) {
         found.insert(ObjectId {
             group: String::new(),
             kind: kind.to_owned(),
@@ -84,18 +85,6 @@ fn add(kind: &str, reference: &Value, namespace: &str, found: &mut BTreeSet<Obje
             name: name.to_owned(),
         });
     }
-}
-
-/// Returns whether an object can have this name. Schemas do not say so everywhere, and another text may lead elsewhere in the API.
-fn is_name(text: &str) -> bool {
-    const LENGTH: usize = 253;
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    let is_outer =
-        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    text.len() <= LENGTH
-        && text.bytes().all(is_inner)
-        && is_outer(text.as_bytes().first())
-        && is_outer(text.as_bytes().last())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use api::kustomize::Kustomization;
 use api::meta::{Condition, condition_types, reasons};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
+use manifest::is_object_name;
 use serde::Deserialize;
 
 /// Characters of a commit that are shown.
@@ -39,18 +40,11 @@ pub(crate) fn names(object: &impl Resource, annotation: &'static str) -> Result<
         let problem = format!("names more than {MAX_NAMES} Kustomizations");
         return Err(Invalid::new(annotation, problem));
     }
-    if !names.iter().all(|name| is_name(name)) {
+    if !names.iter().all(|name| is_object_name(name)) {
         let problem = "must name Kustomizations of the automation's namespace, separated by commas";
         return Err(Invalid::new(annotation, problem));
     }
     Ok(names.into_iter().map(str::to_owned).collect())
-}
-
-/// Returns whether a text can be the name of an object. Anything else would lead elsewhere in a path of the API.
-pub(crate) fn is_name(text: &str) -> bool {
-    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_plain = |c: char| is_end(c) || matches!(c, '-' | '.');
-    text.len() <= 253 && text.starts_with(is_end) && text.ends_with(is_end) && text.chars().all(is_plain)
 }
 
 /// A Kustomization.
@@ -168,27 +162,6 @@ mod tests {
             },
         }))
         .unwrap()
-    }
-
-    #[test]
-    fn a_name_leads_nowhere_else() {
-        for name in ["apps", "a", "team-1.apps"] {
-            assert!(is_name(name), "{name}");
-        }
-        let long = "a".repeat(254);
-        for name in [
-            "",
-            "..",
-            "a/b",
-            "../other/kustomizations/x",
-            "a?watch=true",
-            "A",
-            "-a",
-            "a.",
-            &long,
-        ] {
-            assert!(!is_name(name), "{name}");
-        }
     }
 
     #[test]

@@ -51,6 +51,14 @@ pub struct ObjectId {
     pub name: String,
 }
 
+/// Returns whether a text can be the name of an object. Any other text could lead elsewhere in a path of the API.
+#[must_use]
+pub fn is_object_name(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_plain = |c: char| is_end(c) || matches!(c, '-' | '.');
+    text.len() <= 253 && text.starts_with(is_end) && text.ends_with(is_end) && text.chars().all(is_plain)
+}
+
 /// An inventory id that is not of the form `namespace_name_group_kind`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inventory id {0:?} is not of the form namespace_name_group_kind")]
@@ -98,6 +106,27 @@ impl fmt::Display for ObjectId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        for name in ["apps", "a", "team-1.apps"] {
+            assert!(is_object_name(name), "{name}");
+        }
+        let long = "a".repeat(254);
+        for name in [
+            "",
+            "..",
+            "a/b",
+            "../other/kustomizations/x",
+            "a?watch=true",
+            "A",
+            "-a",
+            "a.",
+            &long,
+        ] {
+            assert!(!is_object_name(name), "{name}");
+        }
+    }
 
     fn id(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
         ObjectId {

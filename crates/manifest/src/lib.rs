@@ -13,7 +13,7 @@ mod selector;
 pub mod substitute;
 pub mod yaml;
 
-pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError};
+pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError, is_object_name};
 pub use object::{Object, Origin};
 pub use read::read_objects;
 pub use selector::ObjectSelector;

@@ -15,14 +15,13 @@ use git_client::pack::{Node, Pack};
 use kube::Api;
 use kube_apply::changes::{self, FieldChanges};
 use kustomize_build::{DirEntry, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
-use manifest::{Object, ObjectId};
+use manifest::{Object, ObjectId, is_object_name};
 use serde_json::Value;
 use transport::stop::Stop;
 
 use super::words::code;
 use super::work::Work;
 use crate::automation::target;
-use crate::delivery::is_name;
 
 /// All builds together may take so long.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -90,7 +89,7 @@ impl From<&str> for Problem {
 /// The spec of a Kustomization beside the automation, if it has the same source.
 async fn spec(name: &str, work: &Work<'_>) -> Result<KustomizationSpec, Problem> {
     let own = work.object.metadata.namespace.as_deref().unwrap_or_default();
-    if !is_name(name) {
+    if !is_object_name(name) {
         return Err("this is not the name of a Kustomization".into());
     }
     let all: Api<Kustomization> = Api::namespaced(work.context.client.clone(), own);
