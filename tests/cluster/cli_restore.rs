@@ -92,7 +92,7 @@ fn an_empty_cluster_gets_what_was_exported_with_its_secrets() {
         let said = windlass.run_as_typed(&export, 0).await?;
         ensure!(
             said.contains("2 objects, 1 Secrets and ConfigMaps in ")
-                && said.contains("ConfigMap/delivery/gone is named, and not there"),
+                && said.contains("ConfigMap/delivery/gone is referenced but does not exist"),
             "{said}"
         );
         let said = windlass.run_as_typed(&export, 2).await?;
@@ -132,7 +132,7 @@ fn an_empty_cluster_gets_what_was_exported_with_its_secrets() {
         ensure!(
             said.contains("Secret/delivery/words created\n")
                 && said.contains("2 objects were not restored")
-                && said.contains("come with `windlass install`")
+                && said.contains("`windlass install` adds missing kinds")
                 && !said.contains("hunter2"),
             "{said}"
         );

@@ -26,15 +26,15 @@ pub(crate) struct Flags {
     #[arg(long)]
     all: bool,
 
-    /// Include the Secrets that the objects fetch with; with --out, all Secrets and ConfigMaps that they name
+    /// Include the Secrets that the objects fetch with; with --out, all Secrets and ConfigMaps that they reference
     #[arg(long)]
     with_credentials: bool,
 
-    /// Write all objects of delivery, of all namespaces or that of --namespace, as files for `windlass restore` into this folder
+    /// Write all objects of delivery to files in this folder, for `windlass restore`: those of --namespace, or of all namespaces
     #[arg(long, value_name = "FOLDER", requires = "all", conflicts_with = "words")]
     out: Option<PathBuf>,
 
-    /// Recipients of age that Secrets in the files are encrypted for, with SOPS
+    /// age recipients to encrypt the Secrets in the files for, with SOPS
     #[arg(long, value_name = "RECIPIENT", value_delimiter = ',', value_parser = Recipient::parse, requires_all = ["out", "with_credentials"])]
     age: Vec<Recipient>,
 

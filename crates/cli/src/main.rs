@@ -20,6 +20,7 @@ mod dora;
 mod drill;
 mod events;
 mod export;
+mod folder;
 mod get;
 mod giveback;
 mod history;
@@ -146,7 +147,7 @@ enum Command {
     Create(Box<create::Flags>),
     /// Print manifests of objects, or write all of them to files.
     Export(Box<export::Flags>),
-    /// Apply what `export --all --out` has written.
+    /// Restore objects from the files of `export --all --out`.
     Restore(Box<restore::Flags>),
     /// Delete an object.
     Delete(Box<delete::Flags>),
@@ -156,7 +157,7 @@ enum Command {
     Drill(Box<drill::Flags>),
     /// List objects and fields in the cluster that do not come from Git.
     Orphans(Box<orphans::Flags>),
-    /// Encrypt the files of a repository for other recipients.
+    /// Manage files that are encrypted with SOPS.
     Secrets(Box<secrets::Flags>),
     /// Convert applications of other tools to Flux objects.
     Import(Box<import::Flags>),

@@ -10,6 +10,7 @@ use manifest::{Object, ObjectId, read_objects};
 use sops::{Decryptor, Format, Integrity};
 
 use crate::cluster::{self, ClusterFlags, Failure, print};
+use crate::folder;
 use crate::platform::plan::{self, Change};
 use crate::platform::{Platform, objects};
 use crate::secrets::identities;
@@ -21,15 +22,15 @@ const SUSPENDED: &str = "suspend";
 /// Command line of `restore`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Folder that `windlass export --all --out FOLDER` has written
+    /// Folder written by `windlass export --all --out FOLDER`
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 
-    /// File with a private key for Secrets that are encrypted, of age or OpenPGP; without it $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE and ~/.config/sops/age/keys.txt
+    /// File with a private key of age or OpenPGP, for encrypted Secrets; defaults to $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE, ~/.config/sops/age/keys.txt
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
 
-    /// Suspend all that is restored, to look at it before `windlass resume`
+    /// Restore all objects suspended, for a look before `windlass resume`
     #[arg(long)]
     suspended: bool,
 
@@ -44,8 +45,8 @@ pub(crate) struct Flags {
 /// Restores.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let decryptor = Decryptor::new(identities::find(&flags.identity)?, Integrity::Checked);
-    let mut paths = Vec::new();
-    files(&flags.folder, 0, &mut paths)?;
+    let mut paths = folder::files(&flags.folder)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     cluster::run(&flags.cluster, async |cluster| {
         let mut all = Vec::new();
         for path in &paths {
@@ -53,7 +54,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
         }
         if all.is_empty() {
             return Err(Failure::NotReady(format!(
-                "there is no manifest in {}",
+                "there are no manifests in {}",
                 flags.folder.display()
             )));
         }
@@ -76,7 +77,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
         match failed {
             0 => Ok(()),
             failed => Err(Failure::Incomplete(format!(
-                "{failed} objects were not restored: run it again when the cause is gone; kinds that are not there come with `windlass install`"
+                "{failed} objects were not restored: fix the cause and run it again; `windlass install` adds missing kinds"
             ))),
         }
     })
@@ -132,26 +133,6 @@ fn suspend(object: &mut Object) {
     {
         spec.insert(SUSPENDED.to_owned(), true.into());
     }
-}
-
-/// The manifests of a folder, in the order of their names.
-fn files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    /// Export nests one deep.
-    const MAX_DEPTH: usize = 8;
-    let failed = |error: std::io::Error| Failure::Usage(format!("{}: {error}", folder.display()));
-    let entries = fs::read_dir(folder).map_err(failed)?;
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let kind = entry.file_type().map_err(failed)?;
-        let path = entry.path();
-        if kind.is_dir() && depth < MAX_DEPTH && entry.file_name() != ".git" {
-            files(&path, depth + 1, found)?;
-        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "yaml") {
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Returns whether a file of `export` is encrypted as a whole: one with an encrypted text among its values is not.

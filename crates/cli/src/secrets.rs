@@ -1,7 +1,7 @@
 //! `windlass secrets`: files that are encrypted with SOPS.
 //!
-//! `rotate` gives all of them the recipients that `.sops.yaml` names. Whoever may change that file could name a key of their own, so that nothing is
-//! written until someone has seen who is added, and says --yes.
+//! `rotate` re-encrypts them for the recipients in `.sops.yaml`. Anyone who may change that file could add a key of their own, so nothing is written
+//! without --yes, after a look at the list of recipients.
 
 mod files;
 pub(crate) mod identities;
@@ -29,29 +29,29 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Encrypt the files of a repository for the recipients that .sops.yaml names now.
+    /// Re-encrypt the files of a repository for the current recipients in .sops.yaml.
     Rotate(Rotate),
 }
 
 #[derive(Debug, Args)]
 struct Rotate {
-    /// Files, or folders with files, that are encrypted with SOPS
+    /// Encrypted files, or folders that contain some
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Recipients of age, instead of those that .sops.yaml names
+    /// age recipients, instead of those in .sops.yaml
     #[arg(long, value_name = "RECIPIENT", value_delimiter = ',', value_parser = Recipient::parse)]
     age: Vec<Recipient>,
 
-    /// File with a private key to decrypt with, of age or OpenPGP; without it $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE and ~/.config/sops/age/keys.txt
+    /// File with a private key of age or OpenPGP to decrypt with; defaults to $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE, ~/.config/sops/age/keys.txt
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
 
-    /// Give every file a new data key; files that lose a recipient get one anyway
+    /// Give every file a new data key; files that lose a recipient always get one
     #[arg(long)]
     renew: bool,
 
-    /// Write the files; without it, show what would change
+    /// Write the files, instead of listing what would change
     #[arg(long, short)]
     yes: bool,
 
@@ -71,8 +71,8 @@ enum Outcome {
     Rotated(Rotated),
     /// It is as it should be.
     Same,
-    /// It stays, although something should change, or what should is not known.
-    Kept(String),
+    /// It is left as it is, and why.
+    Skipped(String),
 }
 
 impl Rotate {
@@ -83,7 +83,9 @@ impl Rotate {
             files::find(path, &mut found)?;
         }
         if found.is_empty() {
-            return Err(Failure::NotReady("no file is encrypted with SOPS".to_owned()));
+            return Err(Failure::NotReady(
+                "there are no files that are encrypted with SOPS".to_owned(),
+            ));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.map_err(Failure::Runtime)?;
@@ -109,9 +111,9 @@ impl Rotate {
                 // With the recipients that it has.
                 Rule::None(_) if self.renew => match file.keys() {
                     Ok(keys) => keys,
-                    Err(problem) => return Ok(Outcome::Kept(problem)),
+                    Err(problem) => return Ok(Outcome::Skipped(problem)),
                 },
-                Rule::None(why) => return Ok(Outcome::Kept(why)),
+                Rule::None(why) => return Ok(Outcome::Skipped(why)),
             }
         } else {
             Keys {
@@ -123,7 +125,7 @@ impl Rotate {
         Ok(match rotated.await {
             Ok(Some(rotated)) => Outcome::Rotated(rotated),
             Ok(None) => Outcome::Same,
-            Err(error) => Outcome::Kept(error.to_string().trim().replace('\n', " ")),
+            Err(error) => Outcome::Skipped(error.to_string().trim().replace('\n', " ")),
         })
     }
 
@@ -136,9 +138,9 @@ impl Rotate {
                 _ => None,
             })
             .collect();
-        let kept = outcomes
+        let skipped = outcomes
             .iter()
-            .filter(|(_, outcome)| matches!(outcome, Outcome::Kept(_)))
+            .filter(|(_, outcome)| matches!(outcome, Outcome::Skipped(_)))
             .count();
         let of = |what: fn(&Rotated) -> &Vec<String>| -> BTreeSet<&String> {
             rotated.iter().flat_map(|(_, rotated)| what(rotated)).collect()
@@ -147,13 +149,13 @@ impl Rotate {
         for recipient in &added {
             report_line(&format!("added: {}", recipient.escape_debug()));
         }
-        // Who adds a key of their own to the rules may have added it to the files, too, as if it were an old one.
+        // The list in a file is not authenticated: an attacker can add their key there as well as to the rules.
         for recipient in of(|rotated| &rotated.recipients).difference(&added) {
-            report_line(&format!("stays: {}", recipient.escape_debug()));
+            report_line(&format!("kept: {}", recipient.escape_debug()));
         }
         let removed = of(|rotated| &rotated.removed);
         for recipient in &removed {
-            // The file's own words, which may have line breaks.
+            // The file is untrusted and may contain line breaks.
             report_line(&format!("removed: {}", recipient.escape_debug()));
         }
         if self.yes {
@@ -165,14 +167,16 @@ impl Rotate {
         report_line(&format!("{} of {} files {done}", rotated.len(), outcomes.len()));
         if !removed.is_empty() {
             report_line(
-                "who is removed can still decrypt the files in the history of the repository: change the secrets themselves, too",
+                "removed recipients can still decrypt the files in the history of the repository: change the secrets themselves, too",
             );
         }
         if !self.yes && !rotated.is_empty() {
-            report_line("nothing is written: check who is added and who stays, and run it again with --yes");
+            report_line(
+                "nothing was written: check the added and kept recipients, then run it again with --yes",
+            );
         }
-        if kept > 0 {
-            return Err(Failure::Incomplete(format!("{kept} files were left as they are")));
+        if skipped > 0 {
+            return Err(Failure::Incomplete(format!("{skipped} files were skipped")));
         }
         if self.exit_code && !rotated.is_empty() {
             return Err(Failure::Differs);
@@ -187,8 +191,8 @@ fn table(outcomes: &[(Encrypted, Outcome)], colours: Colours) -> String {
         .map(|(file, outcome)| {
             let (word, tone, why) = match outcome {
                 Outcome::Rotated(rotated) => ("rotate", Tone::Open, changes(rotated)),
-                Outcome::Same => ("same", Tone::Good, String::new()),
-                Outcome::Kept(why) => ("left", Tone::Bad, why.clone()),
+                Outcome::Same => ("unchanged", Tone::Good, String::new()),
+                Outcome::Skipped(why) => ("skipped", Tone::Bad, why.clone()),
             };
             vec![
                 Cell::from(file.path.display().to_string()),

@@ -89,7 +89,7 @@ fn recipient(name: &str) -> String {
 }
 
 #[test]
-fn nothing_is_written_before_someone_agrees() {
+fn nothing_is_written_without_consent() {
     let repository = Repository::new();
     let before = repository.text("fleet/shop/secret.yaml");
     let (code, text) = repository.rotate("one", &[]);
@@ -104,7 +104,7 @@ fn nothing_is_written_before_someone_agrees() {
         text.contains(&format!("added: {}\n", recipient("stranger"))),
         "{text}"
     );
-    assert!(text.contains("nothing is written"), "{text}");
+    assert!(text.contains("nothing was written"), "{text}");
     assert_eq!(repository.text("fleet/shop/secret.yaml"), before);
     assert!(!repository.opens("stranger"));
 }
@@ -133,7 +133,7 @@ fn a_new_recipient_opens_the_files_and_values_stay() {
 }
 
 #[test]
-fn who_leaves_opens_nothing_any_more() {
+fn a_removed_recipient_opens_nothing_any_more() {
     let repository = Repository::new();
     repository.rule(&["one"]);
     let before = repository.text("fleet/shop/secret.yaml");
@@ -179,13 +179,13 @@ fn what_cannot_be_rotated_is_named_and_stays() {
         line("shop/shop.env").contains("message authentication failed"),
         "{text}"
     );
-    assert!(line("other/secret.yaml").contains("no rule of"), "{text}");
+    assert!(line("other/secret.yaml").contains("no rule in"), "{text}");
     assert!(text.contains("1 of 3 files rotated"), "{text}");
-    assert!(text.contains("2 files were left as they are"), "{text}");
+    assert!(text.contains("2 files were skipped"), "{text}");
     assert_eq!(repository.text("fleet/shop/shop.env"), env);
     assert_eq!(repository.text("fleet/other/secret.yaml"), outside);
 
-    // Without the key of anybody.
+    // With a key that opens nothing.
     let (code, text) = repository.rotate("stranger", &["--renew", "shop/secret.yaml"]);
     assert_eq!(code, 1);
     assert!(
@@ -204,16 +204,16 @@ fn rules_above_the_repository_do_not_count() {
     let (code, text) = repository.rotate("one", &["--yes"]);
     assert_eq!(code, 1, "{text}");
     assert!(
-        text.contains("there is no .sops.yaml above it") && text.contains("0 of 2 files"),
+        text.contains("there is no .sops.yaml for it") && text.contains("0 of 2 files"),
         "{text}"
     );
     assert!(!repository.opens("stranger"));
 }
 
 #[test]
-fn who_pretends_to_be_an_old_recipient_is_listed() {
+fn a_recipient_that_was_forged_into_a_file_is_listed() {
     let repository = Repository::new();
-    // Named in the rules, and in the file with a data key that is none.
+    // The rules name the stranger, and the file lists it with an invalid data key.
     let one = recipient("one");
     let path = repository.path("fleet/shop/secret.yaml");
     let text = fs::read_to_string(&path).unwrap();
@@ -229,12 +229,12 @@ fn who_pretends_to_be_an_old_recipient_is_listed() {
     repository.rule(&["one", "stranger"]);
     let (code, text) = repository.rotate("one", &["shop/secret.yaml"]);
     assert_eq!(code, 0, "{text}");
-    let stays: Vec<_> = text
+    let kept: Vec<_> = text
         .lines()
-        .filter_map(|line| line.strip_prefix("stays: "))
+        .filter_map(|line| line.strip_prefix("kept: "))
         .collect();
     assert!(
-        stays.contains(&one.as_str()) && stays.contains(&recipient("stranger").as_str()),
+        kept.contains(&one.as_str()) && kept.contains(&recipient("stranger").as_str()),
         "{text}"
     );
 }

@@ -51,7 +51,7 @@ pub enum Error {
     /// It is encrypted already.
     #[error("it is encrypted already: it has the key `sops`")]
     Encrypted,
-    /// Nobody could decrypt it.
+    /// No recipient is given, so the result could never be decrypted.
     #[error("there is no recipient")]
     NoRecipient,
     /// It is for groups of keys of which several are needed.

@@ -158,8 +158,8 @@ mod tests {
         for (text, problem) in [
             ("creation_rules: x", "creation_rules is no list"),
             (
-                "creation_rules:\n- age: nobody",
-                "creation_rules[0]: \"nobody\" is no recipient of age",
+                "creation_rules:\n- age: invalid",
+                "creation_rules[0]: \"invalid\" is no recipient of age",
             ),
             (
                 "creation_rules:\n- age: {}",

@@ -60,8 +60,8 @@ impl Backup<'_> {
                     self.file(&object)?;
                     count += 1;
                 }
-                // It may be optional, and the object that names it says what it lacks.
-                Ok(None) => report_line(&format!("{id} is named, and not there")),
+                // It may be optional; if it is not, the object that references it is not ready and says so.
+                Ok(None) => report_line(&format!("{id} is referenced but does not exist")),
                 Err(failure) => unread.push(failure.to_string()),
             }
         }
@@ -152,7 +152,7 @@ fn path_of(object: &Value) -> PathBuf {
     }
 }
 
-/// Returns whether nobody else makes an object: the charts of HelmReleases are made by their controller.
+/// Returns whether an object is not made by a controller, as the charts of HelmReleases are.
 fn is_kept(object: &Value) -> bool {
     let owned = object["metadata"]["ownerReferences"].as_array();
     let is_of_release = text(object, "/kind") == "HelmChart"

@@ -10,9 +10,7 @@ use sops::{Format, MAX_FILE_BYTES, MasterKey};
 
 use super::write_in_place;
 use crate::cluster::Failure;
-
-/// Folders may be nested this deep.
-const MAX_DEPTH: usize = 64;
+use crate::folder;
 
 /// A file that is encrypted with SOPS.
 pub(super) struct Encrypted {
@@ -46,7 +44,14 @@ impl Encrypted {
 pub(super) fn find(path: &Path, found: &mut Vec<Encrypted>) -> Result<(), Failure> {
     let failed = |error| Failure::Usage(format!("{}: {error}", path.display()));
     if fs::metadata(path).map_err(failed)?.is_dir() {
-        return walk(path, 0, found);
+        for path in folder::files(path)? {
+            // `./a` is `a`.
+            let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
+            if fs::metadata(&path).map_err(failed)?.len() <= MAX_FILE_BYTES as u64 {
+                found.extend(read(&path)?);
+            }
+        }
+        return Ok(());
     }
     let file = read(path)?;
     let file =
@@ -55,40 +60,12 @@ pub(super) fn find(path: &Path, found: &mut Vec<Encrypted>) -> Result<(), Failur
     Ok(())
 }
 
-/// Symbolic links are not followed: they may lead out of the repository.
-fn walk(folder: &Path, depth: usize, found: &mut Vec<Encrypted>) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Usage(format!("{}: {error}", folder.display()));
-    if depth > MAX_DEPTH {
-        return Err(Failure::Usage(format!(
-            "{}: it is nested deeper than {MAX_DEPTH} folders",
-            folder.display()
-        )));
-    }
-    let entries = fs::read_dir(folder).map_err(failed)?;
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let kind = entry.file_type().map_err(failed)?;
-        // `./a` is `a`.
-        let path = entry.path();
-        let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
-        if kind.is_dir() {
-            if entry.file_name() != ".git" {
-                walk(&path, depth + 1, found)?;
-            }
-        } else if kind.is_file() && entry.metadata().map_err(failed)?.len() <= MAX_FILE_BYTES as u64 {
-            found.extend(read(&path)?);
-        }
-    }
-    Ok(())
-}
-
 /// Reads a file; None if it is not encrypted.
 fn read(path: &Path) -> Result<Option<Encrypted>, Failure> {
     let content = fs::read(path);
     let content = content.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let format = match Format::of_path(&path.to_string_lossy()) {
-        // The name says nothing; text about SOPS may look as if it were encrypted.
+        // The name says nothing, and documentation about SOPS may look encrypted.
         Format::Binary => {
             Format::of_encrypted(&content).filter(|format| sops::Metadata::of(&content, *format).is_ok())
         }
@@ -119,7 +96,7 @@ impl Rules {
         let whole = fs::canonicalize(path).map_err(failed)?;
         for folder in whole.ancestors().skip(1) {
             let Some(rules) = self.in_folder(folder)? else {
-                // Above the repository, the file may be anybody's.
+                // A file above the repository may belong to another user.
                 if folder.join(".git").exists() {
                     break;
                 }
@@ -129,12 +106,12 @@ impl Rules {
             return Ok(match rules.keys_for(&relative) {
                 Some(keys) => Rule::Keys(keys.clone()),
                 None => Rule::None(format!(
-                    "no rule of {} is for it",
+                    "no rule in {} matches it",
                     folder.join(FILE_NAME).display()
                 )),
             });
         }
-        Ok(Rule::None(format!("there is no {FILE_NAME} above it: use --age")))
+        Ok(Rule::None(format!("there is no {FILE_NAME} for it: use --age")))
     }
 
     fn in_folder(&mut self, folder: &Path) -> Result<Option<&rules::Rules>, Failure> {

@@ -100,7 +100,7 @@ pub(crate) async fn end(
     }
 }
 
-/// Serves the store over HTTP and gRPC until it is told to stop. Both listen when this returns.
+/// Serves the store over HTTP and gRPC until `stop` is cancelled. Both servers listen when this returns.
 async fn serve(
     settings: &Settings,
     arrivals: Arrivals,
