@@ -8,6 +8,7 @@ pub mod json;
 pub mod labels;
 mod object;
 pub mod order;
+pub mod pattern;
 mod read;
 mod selector;
 pub mod substitute;
