@@ -4,7 +4,6 @@
 mod access;
 mod eligible;
 mod rules;
-mod statement;
 mod status;
 
 use std::sync::Arc;

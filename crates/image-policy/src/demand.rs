@@ -24,8 +24,6 @@ pub const PLATFORMS: &str = "windlass.dev/platforms";
 const MAX_PLATFORMS: usize = 20;
 /// More attestations are refused.
 const MAX_ATTESTATIONS: usize = 10;
-/// The variable of an expression.
-pub const PREDICATE: &str = "predicate";
 
 /// What a tag must meet before it is chosen.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +45,7 @@ pub struct Attestation {
     pub predicate_type: String,
     /// By whom.
     pub verification: ArtifactVerification,
-    /// What it must say: CEL over [`PREDICATE`], which is not understood here.
+    /// What it must say: CEL over `predicate`, which is not understood here.
     pub expression: Option<String>,
 }
 

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use oci_client::PullError;
 use oci_client::manifest::{Descriptor, Manifest};
 use oci_client::registry::Repository;
-use serde_json::Value;
 use signature::cosign::{Attestation, Attested, is_attestation};
 
 use super::SigstoreRoot;
@@ -27,8 +26,8 @@ pub struct AttestationDemand<'a> {
     pub specification: &'a ArtifactVerification,
     /// What its Secrets hold.
     pub material: &'a Material,
-    /// Judges what a good attestation says: Err with the reason if that is not enough.
-    pub is_met: &'a (dyn Fn(&Value) -> Result<(), String> + Sync),
+    /// Judges what a good attestation says, and when: Err with the reason if that is not enough.
+    pub is_met: &'a (dyn Fn(&Attested) -> Result<(), String> + Sync),
 }
 
 /// Verifies that the manifest with this digest has an attestation of each demand. Of several with one type, one is enough.
@@ -71,7 +70,7 @@ fn check(
         for attestation in found {
             let attested = authority.verify_attestation(attestation, &digest, demand.predicate_type);
             let refused = match attested {
-                Ok(attested) => match (demand.is_met)(&attested.predicate) {
+                Ok(attested) => match (demand.is_met)(&attested) {
                     Ok(()) => return Ok(attested),
                     Err(reason) => Cause::Predicate(reason),
                 },

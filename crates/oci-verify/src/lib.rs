@@ -11,6 +11,7 @@ mod flags;
 mod material;
 mod notation;
 mod sigstore_root;
+mod statement;
 mod trust;
 
 use api::source::{ArtifactVerification, SignatureProvider};
@@ -23,7 +24,9 @@ pub use attestations::{AttestationDemand, verify_attestations};
 pub use error::{Cause, Error};
 pub use flags::{InvalidMirror, SigstoreFlags};
 pub use material::{Material, NamedSecret, Outcome};
+pub use signature::cosign::Attested;
 pub use sigstore_root::SigstoreRoot;
+pub use statement::{PREDICATE, Statement};
 
 /// Reads the Secrets that `spec.verify` names.
 ///

@@ -439,7 +439,7 @@ async fn a_large_attestation_does_not_hide_a_good_one() {
 async fn judged(
     case: &Value,
     demanded: &[&str],
-    is_met: &(dyn Fn(&Value) -> Result<(), String> + Sync),
+    is_met: &(dyn Fn(&Attested) -> Result<(), String> + Sync),
 ) -> Result<Outcome, String> {
     let (registry, digest) = attested(case).await;
     let material = Material {
@@ -494,9 +494,9 @@ async fn each_demand_must_be_met_and_the_reason_names_the_best() {
         let wanted = both["predicateType"].as_str().unwrap();
         let built = "https://slsa.dev/provenance/v1";
         let says = async |case: &Value, demanded: &[&str]| {
-            let passed = |predicate: &Value| match predicate["tests"] == "passed" {
+            let passed = |attested: &Attested| match attested.predicate["tests"] == "passed" {
                 true => Ok(()),
-                false => Err(format!("{predicate} is not what is expected")),
+                false => Err(format!("{} is not what is expected", attested.predicate)),
             };
             judged(case, demanded, &passed).await.err().unwrap_or_default()
         };

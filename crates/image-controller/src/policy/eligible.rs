@@ -19,11 +19,10 @@ use image_policy::hold::{self, Holds};
 use jiff::{Timestamp, Unit};
 use oci_client::name::Name;
 use oci_client::registry::Repository;
-use oci_verify::{AttestationDemand, Material, Outcome};
+use oci_verify::{AttestationDemand, Attested, Material, Outcome, Statement};
 
 use super::Error;
 use super::rules::Rules;
-use super::statement::Statement;
 use crate::context::Context;
 use crate::repository::registry;
 use crate::tags::Tags;
@@ -396,8 +395,8 @@ impl Inspection<'_> {
     }
 }
 
-fn judge(statement: &Statement) -> impl Fn(&serde_json::Value) -> Result<(), String> + Sync + '_ {
-    |predicate| statement.judge(predicate)
+fn judge(statement: &Statement) -> impl Fn(&Attested) -> Result<(), String> + Sync + '_ {
+    |attested| statement.judge(&attested.predicate)
 }
 
 /// What a verification says of a tag: when it was recorded, or that the demand is not met.

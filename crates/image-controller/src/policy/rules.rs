@@ -5,8 +5,8 @@ use image_policy::demand::{self, Demands};
 use image_policy::hold::{self, Holds};
 use image_policy::{Newest, Policy, Verdict};
 use kube::ResourceExt as _;
+use oci_verify::Statement;
 
-use super::statement::Statement;
 use super::{Error, eligible};
 use crate::tags::TagList;
 
@@ -43,7 +43,8 @@ impl Rules {
         };
         let holds = Holds::parse(annotation(hold::ANNOTATION)).map_err(|error| invalid(&error))?;
         let demands = Demands::parse(annotation).map_err(|error| invalid(&error))?;
-        let statements = demands.attestations.iter().map(Statement::read);
+        let statements = demands.attestations.iter();
+        let statements = statements.map(|wanted| Statement::read(wanted.expression.as_deref()));
         let statements = statements.collect::<Result<_, _>>();
         let statements = statements.map_err(|error| {
             Error::Invalid(format!("the annotation {}: {error}", demand::VERIFY_ATTESTATIONS))
