@@ -10,6 +10,7 @@
 //! | [`impersonation`], [`kubeconfig`] | working as someone's service account; on someone's cluster |
 //! | [`client`], [`leader`], [`Elections`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
+//! | [`rules`] | objects that controllers obey, as they are and as they were |
 //! | [`queue`], [`jitter`], [`pace`] | which object is worked on next, and when |
 //! | [`conditions`], [`status`], [`finalizer`] | what is written back: pure on one side, one patch on the other |
 //! | [`record`] | the frame around a reconcile of a kind without objects of its own |
@@ -35,6 +36,7 @@ pub mod pace;
 pub mod process;
 pub mod queue;
 pub mod record;
+pub mod rules;
 pub mod runtime;
 pub mod status;
 pub mod telemetry;

@@ -1,27 +1,17 @@
 //! The Freezes of the cluster, as a controller whose objects deliver obeys them.
 
-use std::collections::HashMap;
 use std::hash::{Hash as _, Hasher as _};
-use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 use api::delivery::{FREEZE_EXCEPTION, Freeze, FreezeKind};
 use api::meta::{Condition, Delivers, condition_types, reasons};
 use change_window::freeze::{self, InForce, Subject};
 use controller_kit::conditions::{self, FALSE, Fact, TRUE, UNKNOWN};
 use controller_kit::flags::WatchFlags;
-use controller_kit::runtime::{scoped_api, watch_changes};
-use futures::stream::{BoxStream, StreamExt as _};
+use controller_kit::rules::{Changes, Rules};
 use jiff::Timestamp;
-use kube::api::ListParams;
-use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 
 use crate::writer::Frame;
-
-/// How often it is looked whether the kind is served, while it is not known.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What Freezes say of an object.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,16 +22,13 @@ pub struct Frozen {
     pub now: Option<InForce>,
 }
 
-/// The Freezes of the cluster. While the API server cannot be reached they are as they were.
+/// The Freezes of the cluster.
 pub struct Freezes {
-    store: Store<Freeze>,
-    api: Api<Freeze>,
+    rules: Rules<Freeze>,
     kind: FreezeKind,
     /// The namespace of this process, whose Freezes reach into others.
     namespace: String,
     accepts_exceptions: bool,
-    /// Each as it was: who leaves its reach is concerned, too.
-    before: RwLock<HashMap<ObjectRef<Freeze>, Arc<Freeze>>>,
 }
 
 impl Freezes {
@@ -51,46 +38,26 @@ impl Freezes {
         flags: &WatchFlags,
         kind: FreezeKind,
         (namespace, accepts_exceptions): (&str, bool),
-    ) -> (Self, BoxStream<'static, ObjectRef<Freeze>>) {
-        let (store, changes) = watch_changes(
-            scoped_api(client, flags),
-            watcher::Config::default(),
-            |freeze: &Freeze| freeze.metadata.resource_version.clone(),
-        );
+    ) -> (Self, Changes<Freeze>) {
+        let (rules, changes) = Rules::new(client, flags);
         let freezes = Self {
-            store,
-            api: scoped_api(client, flags),
+            rules,
             kind,
             namespace: namespace.to_owned(),
             accepts_exceptions,
-            before: RwLock::default(),
         };
-        (freezes, changes.boxed())
+        (freezes, changes)
     }
 
     /// Waits until they are known. Where the kind is not installed there are none.
     pub async fn wait_until_ready(&self) {
-        let is_missing = async {
-            loop {
-                match self.api.list_metadata(&ListParams::default().limit(1)).await {
-                    Err(kube::Error::Api(status)) if status.code == 404 => break,
-                    _ => tokio::time::sleep(LOOK_AGAIN).await,
-                }
-            }
-        };
-        tokio::select! {
-            // It ends with the watch, and the process with that.
-            _ = self.store.wait_until_ready() => {}
-            () = is_missing => {
-                tracing::warn!("the kind Freeze of delivery.windlass.dev is not installed: nothing is frozen");
-            }
-        }
+        self.rules.wait_until_ready("nothing is frozen").await;
     }
 
     /// Returns what they say of an object at a time.
     pub fn of<K: Delivers>(&self, object: &K, now: Timestamp) -> Frozen {
         let subject = self.subject(object);
-        let all = self.store.state();
+        let all = self.rules.all();
         let covering: Vec<&Freeze> = all
             .iter()
             .map(|freeze| &**freeze)
@@ -105,31 +72,21 @@ impl Freezes {
     /// Returns whether one applies to an object at some time.
     pub fn cover<K: Delivers>(&self, object: &K) -> bool {
         let subject = self.subject(object);
-        let all = self.store.state();
+        let all = self.rules.all();
         all.iter()
             .any(|freeze| freeze::covers(freeze, &subject, &self.namespace))
     }
 
     /// Calls `changed` for each change of a Freeze, with whether it concerns an object.
-    pub async fn follow<K: Delivers>(
-        &self,
-        mut changes: BoxStream<'static, ObjectRef<Freeze>>,
-        changed: impl Fn(&dyn Fn(&K) -> bool),
-    ) {
-        while let Some(key) = changes.next().await {
-            let now = self.store.get(&key);
-            let before = match (&now, self.before.write()) {
-                (Some(now), Ok(mut known)) => known.insert(key, Arc::clone(now)),
-                (None, Ok(mut known)) => known.remove(&key),
-                (_, Err(_)) => None,
-            };
+    pub async fn follow<K: Delivers>(&self, changes: Changes<Freeze>, changed: impl Fn(&dyn Fn(&K) -> bool)) {
+        let follow = self.rules.follow(changes, |both| {
             changed(&|object| {
                 let subject = self.subject(object);
-                let both = now.iter().chain(&before);
-                both.into_iter()
+                both.iter()
                     .any(|freeze| freeze::covers(freeze, &subject, &self.namespace))
             });
-        }
+        });
+        follow.await;
     }
 
     fn subject<'a, K: Delivers>(&self, object: &'a K) -> Subject<'a> {
