@@ -7,6 +7,7 @@
 pub mod challenge;
 pub mod credentials;
 mod image;
+pub mod image_name;
 pub mod layer;
 pub mod manifest;
 pub mod name;
