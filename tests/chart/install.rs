@@ -26,7 +26,7 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     // The namespace lets no Pod in that is not as restricted as they come.
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 4);
-    assert_eq!(definitions(&cluster).await, 15);
+    assert_eq!(definitions(&cluster).await, 16);
 
     cluster.install(&["--set", "sharding.shards={a}"]).await.unwrap();
     assert_eq!(deployments(&cluster).await.len(), 7);
@@ -43,7 +43,7 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     all.insert(1, "image-reflector-controller");
     all.insert(0, "console");
     assert_eq!(deployments(&cluster).await, all);
-    assert_eq!(definitions(&cluster).await, 19);
+    assert_eq!(definitions(&cluster).await, 20);
 
     cluster
         .helm(&["uninstall", "windlass", "--wait", "--timeout", "2m"])
@@ -86,7 +86,7 @@ async fn deployments_of_flux_are_replaced_in_place_and_objects_stay() {
     assert_eq!(after.resource_version(), before.resource_version());
 
     cluster.helm(&["uninstall", "windlass", "--wait"]).await.unwrap();
-    assert_eq!(definitions(&cluster).await, 15);
+    assert_eq!(definitions(&cluster).await, 16);
     sources.get(&name).await.unwrap();
 }
 

@@ -407,7 +407,7 @@ async fn given_back(cluster: &Cluster, flux: &[(String, String)]) -> Result<()> 
     ensure!(!is_suspended(cluster).await?);
     ensure!(record(cluster).await?.is_none());
     // Ours, and that of flux-operator.
-    ensure!(definitions(cluster).await == 20);
+    ensure!(definitions(cluster).await == 21);
     // That of the HelmRelease.
     ensure!(cluster.helm(&["list", "-q"]).await? == "web\n");
     Ok(())

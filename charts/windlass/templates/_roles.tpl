@@ -40,9 +40,9 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch]
-# When nothing new is delivered.
+# When nothing new is delivered, and which images are.
 - apiGroups: [delivery.windlass.dev]
-  resources: [freezes]
+  resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [serviceaccounts]
@@ -59,9 +59,9 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch]
-# When nothing new is delivered.
+# When nothing new is delivered, and which images are.
 - apiGroups: [delivery.windlass.dev]
-  resources: [freezes]
+  resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]
 # A HelmRelease with spec.chart has a HelmChart of its own.
 - apiGroups: [source.toolkit.fluxcd.io]
@@ -161,9 +161,9 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [environmentpolicies, environmentpolicies/status]
   verbs: [get, list, watch, update, patch]
-# When nothing new is delivered.
+# When nothing new is delivered, and which images are.
 - apiGroups: [delivery.windlass.dev]
-  resources: [freezes]
+  resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]
 # Inputs of the type ExternalArtifact.
 - apiGroups: [source.toolkit.fluxcd.io]
@@ -260,7 +260,7 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies, changerequests, environmentpolicies, freezes, pipelines, previews]
+delivery.windlass.dev: [changepolicies, changerequests, environmentpolicies, freezes, pipelines, previews, verificationpolicies]
 {{- if .Values.resourceSets.enabled }}
 fluxcd.controlplane.io: [resourcesetinputproviders, resourcesets]
 {{- end }}

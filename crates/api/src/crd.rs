@@ -25,6 +25,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         delivery::Freeze::crd(),
         delivery::Pipeline::crd(),
         delivery::Preview::crd(),
+        delivery::VerificationPolicy::crd(),
         helm::HelmRelease::crd(),
         image::ImagePolicy::crd(),
         image::ImageRepository::crd(),

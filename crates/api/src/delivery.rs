@@ -6,6 +6,7 @@ mod environment_policy;
 mod freeze;
 mod pipeline;
 mod preview;
+mod verification_policy;
 
 pub use change_policy::{
     ChangeKind, ChangePolicy, ChangePolicySpec, Day, ForgeProvider, ForgeSpec, Grouping, MergeMethod,
@@ -30,6 +31,9 @@ pub use pipeline::{
 pub use preview::{
     Preview, PreviewChecks, PreviewCluster, PreviewSpec, PreviewState, PreviewStatus, PreviewedRequest,
     PullRequestFilter,
+};
+pub use verification_policy::{
+    PolicyAction, PolicyImages, RequiredAttestation, VerificationPolicy, VerificationPolicySpec,
 };
 
 /// This group.

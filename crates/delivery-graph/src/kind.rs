@@ -75,7 +75,7 @@ macro_rules! kind {
 
 /// In the order in which the data moves.
 #[rustfmt::skip] // one line for each kind
-pub static ALL: [Kind; 21] = [
+pub static ALL: [Kind; 22] = [
     kind!(SOURCES, "v1", "GitRepository", "gitrepositories", ["git", "gitrepo"], true, true),
     kind!(SOURCES, "v1", "OCIRepository", "ocirepositories", ["oci", "ocirepo"], true, true),
     kind!(SOURCES, "v1", "HelmRepository", "helmrepositories", ["helm", "helmrepo"], true, true),
@@ -91,6 +91,7 @@ pub static ALL: [Kind; 21] = [
     kind!(api::delivery::GROUP, "v1alpha1", "ChangePolicy", "changepolicies", [], false, false),
     kind!(api::delivery::GROUP, "v1alpha1", "ChangeRequest", "changerequests", [], false, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Freeze", "freezes", [], true, false),
+    kind!(api::delivery::GROUP, "v1alpha1", "VerificationPolicy", "verificationpolicies", [], true, false),
     kind!(api::delivery::GROUP, "v1alpha1", "Pipeline", "pipelines", [], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "Preview", "previews", [], true, true),
     kind!(api::delivery::GROUP, "v1alpha1", "EnvironmentPolicy", "environmentpolicies", ["environments"], true, true),

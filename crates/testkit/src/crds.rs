@@ -13,7 +13,7 @@ use crate::wait::wait_for;
 
 const OURS: &str = "charts/windlass/files/crds";
 /// Of the group that comes with others, and always installed.
-const FREEZES: &str = "_freezes.";
+const ALWAYS: [&str; 2] = ["_freezes.", "_verificationpolicies."];
 const WEAVE: &str = "charts/windlass/files/crds-weave";
 const FLUX_OPERATOR: &str = "charts/windlass/files/crds-flux-operator";
 /// Those of image automation, which the chart installs by option, begin so.
@@ -21,8 +21,9 @@ const IMAGES: [&str; 2] = ["image.toolkit.fluxcd.io_", "delivery.windlass.dev_"]
 
 /// Applies the definitions that the chart installs by default and waits until the API server serves them.
 pub async fn install_crds(client: &Client) -> Result<()> {
-    let is_default =
-        |name: &str| name.contains(FREEZES) || !IMAGES.iter().any(|group| name.starts_with(group));
+    let is_default = |name: &str| {
+        ALWAYS.iter().any(|kind| name.contains(kind)) || !IMAGES.iter().any(|group| name.starts_with(group))
+    };
     install(client, &repository_root().join(OURS), is_default).await
 }
 

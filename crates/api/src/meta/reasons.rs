@@ -37,6 +37,8 @@ pub const PRUNE_REFUSED: &str = "PruneRefused";
 pub const ARTIFACT_FAILED: &str = "ArtifactFailed";
 /// The build failed.
 pub const BUILD_FAILED: &str = "BuildFailed";
+/// Images do not meet a VerificationPolicy. Not one of Flux's.
+pub const IMAGE_VERIFICATION_FAILED: &str = "ImageVerificationFailed";
 /// Applied objects are not healthy.
 pub const HEALTH_CHECK_FAILED: &str = "HealthCheckFailed";
 /// The last revision that was healthy is applied, and the newest is held. Not one of Flux's.

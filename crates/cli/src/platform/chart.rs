@@ -32,6 +32,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/crds/delivery.windlass.dev_freezes.yaml",
     "files/crds/delivery.windlass.dev_pipelines.yaml",
     "files/crds/delivery.windlass.dev_previews.yaml",
+    "files/crds/delivery.windlass.dev_verificationpolicies.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagepolicies.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagerepositories.yaml",
