@@ -303,6 +303,7 @@ pub fn content(files: &[(&str, &str)], values: Value) -> Content {
         skip_schema_validation: false,
         disable_openapi_validation: false,
         enable_dns: false,
+        admission: None,
         looks_up: true,
     }
 }

@@ -263,6 +263,7 @@ fn content(
         disable_openapi_validation: false,
         enable_dns: false,
         looks_up,
+        admission: None,
     }
 }
 

@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Render,
     /// The rendered text is no list of objects that the cluster knows.
     Build,
+    /// A rule of the cluster refuses what was rendered.
+    Refused,
     /// An object belongs to someone else.
     Ownership,
     /// The CRDs of the chart could not be applied.

@@ -16,6 +16,7 @@
 //!
 //! Nothing here knows a HelmRelease or the artifact service.
 
+mod admission;
 mod apply;
 mod cluster;
 mod crds;
@@ -39,6 +40,7 @@ mod uninstall;
 mod upgrade;
 mod wait;
 
+pub use admission::Admission;
 pub use apply::TAKEN_OVER;
 pub use cluster::{Cluster, Context, Pace, Tell, Unpaced};
 pub use error::{Error, ErrorKind};

@@ -9,6 +9,8 @@ use helm_render::{PostRender, PostRenderStrategy, Renderer};
 use kube_health::Checks;
 use serde_json::{Map, Value};
 
+use crate::admission::Admission;
+
 /// Makes a release.
 #[derive(Clone, Debug)]
 pub struct Install {
@@ -135,6 +137,8 @@ pub struct Content {
     pub disable_openapi_validation: bool,
     /// Lets templates ask the DNS.
     pub enable_dns: bool,
+    /// Judges what was rendered, before it is recorded.
+    pub admission: Option<Arc<dyn Admission>>,
     /// False to have `lookup` find nothing in the cluster.
     pub looks_up: bool,
 }

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::admission;
 use crate::lookup::ClusterLookup;
 use crate::{Content, Context, Error, ErrorKind};
 
@@ -56,8 +57,11 @@ pub(crate) async fn render(
     revision: Revision<'_>,
 ) -> Result<Record, Error> {
     let cluster = context.cluster;
-    let (rendered, values) = rendered(&cluster.client, &cluster.engine, content, &revision).await?;
+    let (mut rendered, values) = rendered(&cluster.client, &cluster.engine, content, &revision).await?;
     warn(context, &rendered);
+    if let Some(admission) = &content.admission {
+        admission::admit(&**admission, revision.namespace, &mut rendered).await?;
+    }
     let release = made::release(
         rendered,
         (revision.name, revision.namespace),

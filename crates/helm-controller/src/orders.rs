@@ -140,6 +140,7 @@ impl Orders<'_> {
             skip_schema_validation: false,
             disable_openapi_validation: false,
             enable_dns: self.policy.allow_dns,
+            admission: None,
             looks_up: true,
         }
     }

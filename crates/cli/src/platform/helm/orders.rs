@@ -55,6 +55,7 @@ pub(super) fn content(chart: &Arc<Renderer>, values: Map<String, Value>) -> Cont
         skip_schema_validation: false,
         disable_openapi_validation: false,
         enable_dns: false,
+        admission: None,
         looks_up: true,
     }
 }
