@@ -1,0 +1,73 @@
+//! One image, held against one policy.
+
+use std::sync::Arc;
+
+use api::delivery::VerificationPolicy;
+use artifact::digest::Digest;
+use kube::Client;
+use oci_client::image_name::ImageName;
+use oci_verify::SigstoreRoot;
+use tokio::time::Instant;
+
+use crate::inspect::Inspector;
+use crate::scope;
+use crate::trust::{Trust, Trusts};
+
+/// Holds images against policies: reads their Secrets, and asks registries.
+pub struct Verifier {
+    trusts: Trusts,
+    inspector: Inspector,
+}
+
+impl Verifier {
+    /// Reads Secrets with this client.
+    pub fn new(client: Client, sigstore: SigstoreRoot) -> Self {
+        Self {
+            trusts: Trusts::new(client),
+            inspector: Inspector::new(sigstore),
+        }
+    }
+
+    /// Holds one image against one policy. The first that needs the digest asks for it.
+    ///
+    /// # Errors
+    /// With what it does not meet, for people in the namespace `from`.
+    pub async fn meets(
+        &self,
+        from: &str,
+        image: &ImageName,
+        policy: &VerificationPolicy,
+        digest: &mut Option<Digest>,
+        end: Instant,
+    ) -> Result<(), String> {
+        let repository = image.repository();
+        if !scope::lets_in(policy, &repository) {
+            return Err(format!("images may not come from {repository}"));
+        }
+        let spec = &policy.spec;
+        if spec.verify.is_none() && spec.attestations.is_empty() && !spec.images.pin {
+            return Ok(());
+        }
+        let trust = self.trust(from, policy).await?;
+        let digest = match digest {
+            Some(digest) => *digest,
+            None => *digest.insert(self.inspector.digest(image, &trust, end).await?),
+        };
+        let uid = policy.metadata.uid.as_deref().unwrap_or_default();
+        self.inspector.verify((image, digest), (uid, &trust), end).await
+    }
+
+    /// What a policy trusts. Causes are shown only in the policy's namespace, where its Secrets can be read.
+    async fn trust(&self, from: &str, policy: &VerificationPolicy) -> Result<Arc<Trust>, String> {
+        self.trusts.of(policy).await.map_err(|problem| {
+            let id = scope::id(policy);
+            tracing::warn!(policy = id, problem, "a VerificationPolicy cannot be applied");
+            match scope::namespace(policy) == from {
+                true => format!("the policy cannot be applied: {problem}"),
+                false => "the policy cannot be applied; its Secrets or expressions are at fault, and the log of the \
+                          controller says which"
+                    .to_owned(),
+            }
+        })
+    }
+}
