@@ -5,6 +5,7 @@ use std::time::Duration;
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
+use image_verification::Judge;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
@@ -34,6 +35,8 @@ pub struct Context {
     pub good: Store,
     /// When nothing new is delivered.
     pub freezes: Freezes,
+    /// Which images are delivered.
+    pub images: Judge,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// The first failed object ends a wait for health.

@@ -10,6 +10,7 @@ use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source
 use controller_kit::runtime::{ReconcileTrigger, scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::stream::{Stream, StreamExt as _};
+use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
@@ -31,7 +32,7 @@ use crate::flags::{Flags, PrunePolicy, Settings};
 use crate::good::Store;
 use crate::memory::{self, Memory};
 use crate::reconcile::observe::source_namespace;
-use crate::reconcile::{fights, reconcile, rivals, rollback};
+use crate::reconcile::{fights, inventory, reconcile, rivals, rollback};
 use crate::sources::Sources;
 
 /// Flux's field manager of the status.
@@ -177,6 +178,22 @@ fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
     });
 }
 
+/// Enqueues Kustomizations whose images another policy applies to: by where they are, and where their objects are.
+fn ruled_anew(context: &Context, concerns: &dyn Fn(&str, &[&str]) -> bool) {
+    context.enqueue(|object| {
+        let own = ObjectKey::from_object(object);
+        let concerned = concerns(&own.namespace, &[]) || {
+            let managed = inventory::managed_before(object);
+            let to: Vec<_> = managed.iter().map(|(id, _)| id.namespace.as_str()).collect();
+            concerns(&own.namespace, &to)
+        };
+        if concerned {
+            context.memory.with(&own, |entry| entry.variables_touched = true);
+        }
+        concerned
+    });
+}
+
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::from_flags(&flags)?;
@@ -196,6 +213,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         FreezeKind::Kustomization,
         (&kit.namespace, delivery.freeze_exceptions),
     );
+    let (images, policies_changed) = Judge::new(&kit, "Kustomization", watch, flags.sigstore.root()?);
     let object_level = settings.policy.object_level_identity;
     let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let (decryption, vault) = Decryption::new(
@@ -229,6 +247,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             u64::from(flags.rollback_storage) << 20,
         ),
         freezes,
+        images,
         artifacts: setup.artifacts,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
@@ -249,13 +268,16 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 external_changed,
             ),
         ),
-        futures::future::join(
+        futures::future::join3(
             follow_drift(Arc::clone(&context), setup.drifts),
             context
                 .freezes
                 .follow(freezes_changed, |concerned: &dyn Fn(&Kustomization) -> bool| {
                     context.enqueue(concerned);
                 }),
+            context.images.follow(policies_changed, |concerns| {
+                ruled_anew(&context, concerns);
+            }),
         ),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
@@ -288,6 +310,7 @@ async fn work(
         context.sources.buckets.wait_until_ready().await?;
         context.sources.external_artifacts.wait_until_ready().await?;
         context.freezes.wait_until_ready().await;
+        context.images.wait_until_ready().await;
         Ok::<_, anyhow::Error>(())
     };
     tokio::select! {

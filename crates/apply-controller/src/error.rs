@@ -45,6 +45,9 @@ pub enum Error {
     /// The manifests could not be built. Several may share the result.
     #[error(transparent)]
     Build(Arc<BuildError>),
+    /// Images do not meet a policy; tells of each.
+    #[error("{0}")]
+    Images(String),
     /// Objects could not be validated or applied; tells of each.
     #[error("failed to apply")]
     Apply(#[source] kube_apply::ApplyError),
@@ -137,6 +140,7 @@ impl Error {
         match self {
             Self::FetchArtifact { .. } | Self::PathNotFound { .. } => reasons::ARTIFACT_FAILED,
             Self::Build(_) | Self::Keys(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
+            Self::Images(_) => reasons::IMAGE_VERIFICATION_FAILED,
             Self::Prune { .. } => reasons::PRUNE_FAILED,
             Self::PruneRefused(_) => reasons::PRUNE_REFUSED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,

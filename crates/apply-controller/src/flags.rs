@@ -12,6 +12,7 @@ use controller_kit::flags::{parse_bool, parse_label_selector};
 use jiff::SignedDuration;
 use kube::core::Selector;
 use kube_apply::{Guard, Inventory, Share};
+use oci_verify::SigstoreFlags;
 use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
 
 use crate::confirmation::confirmation;
@@ -23,6 +24,9 @@ pub struct Flags {
     /// Flags shared by all controllers that deliver.
     #[command(flatten)]
     pub delivery: DeliveryFlags,
+    /// What keyless signatures are verified with.
+    #[command(flatten)]
+    pub sigstore: SigstoreFlags,
 
     /// Maximum number of Kustomizations that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -66,6 +66,8 @@ pub struct Applied {
     pub variables: Option<Digest>,
     /// Digest of the keys that decrypted, if the spec asks for decryption.
     pub keys: Option<Digest>,
+    /// Digest of the policies that its images were held against.
+    pub policies: u64,
     /// Digest of the built objects, as in the history.
     pub checksum: String,
     /// Where, and as whom.
@@ -130,13 +132,15 @@ pub struct Entry {
     pub record: Option<Record>,
     /// What waits for the end of a Freeze.
     pub waits: Option<Inputs>,
+    /// What its images do not meet, though they are delivered, as it was reported.
+    pub warned: Vec<String>,
     /// Digest of the objects that could not be kept, which was reported.
     pub unkept: Option<String>,
     /// The inputs that are not healthy, and since when.
     pub unhealthy_since: Option<(Inputs, Timestamp)>,
     /// Managed objects were changed or deleted by someone else since the newest run began.
     pub drifted: bool,
-    /// A source of variables has changed since the newest run began.
+    /// A source of variables, or a policy over its images, has changed since the newest run began.
     pub variables_touched: bool,
     /// The newest prune was refused; a person confirms it with this token.
     pub prune_refused: Option<String>,

@@ -16,7 +16,7 @@ mod frozen;
 pub mod handover;
 pub mod health;
 mod ignore;
-mod inventory;
+pub mod inventory;
 pub mod observe;
 mod pass;
 pub mod plan;

@@ -15,7 +15,7 @@ pub fn explained(view: &View, reason: &str) -> Option<&'static str> {
 }
 
 #[rustfmt::skip] // one line for each text
-static REASONS: [Row; 50] = [
+static REASONS: [Row; 51] = [
     // Any kind.
     ("AccessDenied",
         "The owner of what it refers to does not allow its use from this namespace.",
@@ -54,6 +54,9 @@ static REASONS: [Row; 50] = [
     ("HealthCheckFailed",
         "It was applied, but objects did not become healthy within spec.timeout. The message names them.",
         "Es wurde angewendet, aber Objekte wurden nicht innerhalb von spec.timeout gesund. Die Meldung nennt sie."),
+    ("ImageVerificationFailed",
+        "Images do not meet a VerificationPolicy. The message names image, policy and cause.",
+        "Images erfüllen eine VerificationPolicy nicht. Die Meldung nennt Image, Richtlinie und Ursache."),
     ("InstallFailed",
         "The first release failed. The message says at which object; spec.install.remediation says what happens next.",
         "Das erste Release ist fehlgeschlagen. Die Meldung sagt, an welchem Objekt; spec.install.remediation sagt, was folgt."),

@@ -105,6 +105,11 @@ pub struct Output {
     pub(crate) hidden: Hidden,
 }
 
+/// Returns the digest of objects as YAML, as in the history.
+pub fn checksum(objects: &[Object]) -> String {
+    Digest::from_content(flux_spec::build::to_yaml(objects).as_bytes()).to_string()
+}
+
 /// Takes a build's objects, decrypted and with their variables substituted, if they may be applied.
 pub async fn output(
     built: Arc<Built>,
@@ -135,7 +140,7 @@ pub async fn output(
         }
         flux_spec::build::refuse_encrypted(&objects)?;
         let checksum = if has_changed {
-            Digest::from_content(flux_spec::build::to_yaml(&objects).as_bytes()).to_string()
+            self::checksum(&objects)
         } else {
             checksum
         };

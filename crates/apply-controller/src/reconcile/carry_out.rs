@@ -7,6 +7,7 @@ use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
+use image_verification::Judged;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Prepared};
@@ -143,6 +144,7 @@ impl Job<'_, '_> {
                 && before.content == plan.content
                 && before.variables.as_ref() == inputs.variables.digest()
                 && before.keys == inputs.keys.as_ref().map(|keys| keys.digest)
+                && before.policies == self.pass.context.images.digest(&self.pass.key.namespace)
         };
         let Some(before) = before.filter(is_same) else {
             return Ok(None);
@@ -198,11 +200,13 @@ impl Job<'_, '_> {
         let digest = variables.digest().copied();
         let strict = context.policy.strict_substitutions;
         let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
+        let output = output.map_err(|error| Error::Build(Arc::new(error)))?;
+        let policies = context.images.digest(&self.pass.key.namespace);
         let Output {
             objects,
             checksum,
             hidden,
-        } = output.map_err(|error| Error::Build(Arc::new(error)))?;
+        } = self.verified(output).await?;
         Ok(Made {
             packed: self.packed(&objects, &hidden, &checksum),
             stays: BTreeSet::new(),
@@ -215,10 +219,55 @@ impl Job<'_, '_> {
                 closure: Arc::clone(&build.closure),
                 variables: digest,
                 keys: keys.as_ref().map(|keys| keys.digest),
+                policies,
                 checksum,
                 place: target.place.clone(),
             },
         })
+    }
+
+    /// Holds the images of what was built against the policies of the cluster, and names them by digests where those want it.
+    async fn verified(&self, output: Output) -> Result<Output, Error> {
+        let judged = self.judge(&output.objects, &output.hidden).await?;
+        if !judged.pins() {
+            return Ok(output);
+        }
+        let pinned = move || {
+            let Output {
+                mut objects, hidden, ..
+            } = output;
+            for object in &mut objects {
+                judged.pin(object);
+            }
+            Output {
+                checksum: build::checksum(&objects),
+                objects,
+                hidden,
+            }
+        };
+        let pinned = tokio::task::spawn_blocking(pinned).await;
+        pinned.map_err(|error| Error::Build(Arc::new(error.into())))
+    }
+
+    async fn judge(&self, objects: &[Object], hidden: &Hidden) -> Result<Judged, Error> {
+        let Pass { context, key, .. } = &*self.pass;
+        let home = self.object().spec.target_namespace.as_deref();
+        let judged = context
+            .images
+            .judge(&key.namespace, home.unwrap_or_default(), objects);
+        let judged = judged.await.map_err(|error| {
+            let message = error.to_string();
+            Error::Images(hidden.without_secrets(&message))
+        })?;
+        let warnings = judged.warnings.iter();
+        let warnings: Vec<_> = warnings.map(|one| hidden.without_secrets(one)).collect();
+        let before = self
+            .pass
+            .remembered(|entry| std::mem::replace(&mut entry.warned, warnings.clone()));
+        if before != warnings && !warnings.is_empty() {
+            self.pass.recorder.images(self.plan, &warnings.join("\n"));
+        }
+        Ok(judged)
     }
 
     /// The objects as they are kept, if they are to be and are not yet.
@@ -261,6 +310,10 @@ impl Job<'_, '_> {
             }
         };
         let hidden = Hidden::of_texts(content.hidden);
+        if matches!(self.plan.content, Content::Good(_)) {
+            // They were named by digests when they were kept.
+            self.judge(&content.objects, &hidden).await?;
+        }
         let prepared = self.prepare(target, content.objects.clone()).await;
         let prepared = prepared.map_err(|error| hidden.masked(error))?;
         let managed = managed_before(self.object());
@@ -280,6 +333,7 @@ impl Job<'_, '_> {
                 closure: Arc::default(),
                 variables: None,
                 keys: None,
+                policies: context.images.digest(&self.pass.key.namespace),
                 checksum: kept.checksum.clone(),
                 place: target.place.clone(),
             },

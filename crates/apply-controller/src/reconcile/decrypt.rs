@@ -162,14 +162,24 @@ impl Hidden {
     /// Masks decrypted values in an error of the API server, which quotes what it rejects.
     pub(super) fn masked(&self, error: kube_apply::ApplyError) -> crate::error::Error {
         let text = error_chain::chain(&error);
-        let mut mask = Mask::default();
-        self.texts
-            .iter()
-            .for_each(|secret| mask.add_spellings(secret, SHORTEST));
+        let mask = self.mask();
         if !mask.finds_in(&text) {
             return crate::error::Error::Apply(error);
         }
         crate::error::Error::ApplyMasked(mask.without_secrets(&text))
+    }
+
+    /// Masks decrypted values in a text that quotes objects.
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        self.mask().without_secrets(text)
+    }
+
+    fn mask(&self) -> Mask {
+        let mut mask = Mask::default();
+        self.texts
+            .iter()
+            .for_each(|secret| mask.add_spellings(secret, SHORTEST));
+        mask
     }
 }
 

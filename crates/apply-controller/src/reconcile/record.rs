@@ -226,6 +226,17 @@ impl<'a> Recorder<'a> {
         self.event(Some(plan), Severity::Error, fights::REASON, &message);
     }
 
+    /// Reports images that do not meet a policy and are delivered.
+    pub fn images(&self, plan: &Plan, message: &str) {
+        tracing::warn!("{message}");
+        self.event(
+            Some(plan),
+            Severity::Error,
+            reasons::IMAGE_VERIFICATION_FAILED,
+            message,
+        );
+    }
+
     /// Reports that a revision cannot be kept, and why.
     pub fn cannot_be_kept(&self, plan: &Plan, why: &str) {
         let message = format!(
