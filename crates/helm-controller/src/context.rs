@@ -1,11 +1,13 @@
 //! Context that all reconciles share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Backoff;
+use image_verification::Judge;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
@@ -30,6 +32,8 @@ pub struct Context {
     pub charts: Charts,
     /// When nothing new is delivered.
     pub freezes: Freezes,
+    /// Which images are delivered.
+    pub images: Arc<Judge>,
     /// Policy set by flags.
     pub policy: Policy,
     /// ConfigMaps and Secrets that specs refer to are watched, all of them.

@@ -10,6 +10,7 @@ use controller_kit::flags::ALL_CONFIGS;
 use controller_kit::queue::Slot;
 use controller_kit::runtime::{scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
+use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
@@ -47,6 +48,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         FreezeKind::HelmRelease,
         (&kit.namespace, delivery.freeze_exceptions),
     );
+    let (images, policies_changed) = Judge::new(&kit, "HelmRelease", watch, flags.sigstore.root()?);
     let object_level = settings.policy.object_level_identity;
     let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let tracks_digests = !settings.policy.ignore_chart_digest;
@@ -67,6 +69,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         memory: Memory::default(),
         charts: Charts::new(setup.artifacts, flags.chart_cache_bytes, tracks_digests),
         freezes,
+        images: Arc::new(images),
         policy: settings.policy,
         backoff: delivery.common.rate.into(),
         watches_configs: settings.watched_configs.as_deref() == Some(ALL_CONFIGS),
@@ -90,7 +93,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 external_changed,
             ),
         ),
-        futures::future::join(
+        futures::future::join3(
             follow::drift(Arc::clone(&context), setup.drifts),
             context
                 .freezes
@@ -99,6 +102,9 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                     let concerned = context.base.concerned(concerned).into_iter();
                     concerned.for_each(|key| context.base.queue.add(key));
                 }),
+            context.images.follow(policies_changed, |concerns| {
+                follow::ruled_anew(&context, concerns);
+            }),
         ),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
@@ -125,6 +131,7 @@ async fn work(context: Arc<Context>, flags: &Flags, token: CancellationToken) ->
         context.sources.oci_repositories.wait_until_ready().await?;
         context.sources.external_artifacts.wait_until_ready().await?;
         context.freezes.wait_until_ready().await;
+        context.images.wait_until_ready().await;
         Ok::<_, anyhow::Error>(())
     };
     tokio::select! {

@@ -8,6 +8,7 @@ use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::parse_label_selector;
 use kube::core::Selector;
+use oci_verify::SigstoreFlags;
 use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
 
 /// Flux's name of the controller: of the field manager, the Lease and the reporter of events.
@@ -20,6 +21,9 @@ pub struct Flags {
     /// Flags shared by all controllers that deliver.
     #[command(flatten)]
     pub delivery: DeliveryFlags,
+    /// What keyless signatures are verified with.
+    #[command(flatten)]
+    pub sigstore: SigstoreFlags,
 
     /// Maximum number of HelmReleases that are reconciled concurrently, not counting those that wait for health.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

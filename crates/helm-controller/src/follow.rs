@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::helm::{ChartArtifactKind, HelmRelease};
-use api::meta::ValuesKind;
-use controller_kit::ObjectKey;
+use api::meta::{StatusObject as _, ValuesKind, condition_types, reasons};
 use controller_kit::runtime::ReconcileTrigger;
+use controller_kit::{ObjectKey, conditions};
 use futures::stream::{Stream, StreamExt as _};
 use helm_release::history::Revision;
 use helm_release::record::OWNER;
@@ -60,6 +60,21 @@ impl Facts {
 
 /// Trigger of an object's own reconciliation, how a person has it rolled back, and whether it is in our shard.
 type Own = (ReconcileTrigger, [Option<String>; 2], bool);
+
+/// Tries those again whose images were refused, if another policy applies to them now. What was delivered stays as it is.
+pub fn ruled_anew(context: &Context, concerns: &dyn Fn(&str, &[&str]) -> bool) {
+    context.enqueue(|object| {
+        let own = ObjectKey::from_object(object);
+        let to = release::release_namespace(object);
+        let ready = conditions::get(object.conditions(), condition_types::READY);
+        let is_refused = ready.is_some_and(|ready| ready.reason == reasons::IMAGE_VERIFICATION_FAILED);
+        let concerned = is_refused && concerns(&own.namespace, &[&to]);
+        if concerned {
+            context.memory.with(&own, |entry| entry.attempt = None);
+        }
+        concerned
+    });
+}
 
 /// Enqueues HelmReleases as they change, and those that depend on them.
 pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<HelmRelease>>) {

@@ -2,6 +2,7 @@
 //!
 //! Runs under the name of Flux's helm-controller where others see it: field manager, Lease, events.
 
+mod admission;
 mod chart_template;
 mod charts;
 mod context;

@@ -26,7 +26,7 @@ use super::world::{Place, World};
 use crate::charts::Loaded;
 use crate::context::Context;
 use crate::memory::{Attempt, Ends, Entry, Outcome, Seen, Wish};
-use crate::release::{self, Back, Desired, Ended};
+use crate::release::{self, Back, Desired, Ended, FailureKind};
 use crate::source::SourceArtifact;
 use crate::{chart_template, drift_rules, values};
 
@@ -163,6 +163,16 @@ async fn attempt(
         }
     };
     tracing::debug!(?ended, trigger = ?plan.trigger, "the run ended");
+    if let Ended::Failed(failure) = &ended
+        && failure.kind == FailureKind::Refused
+    {
+        // Of what is not done nothing is recorded but that.
+        let reason = reasons::IMAGE_VERIFICATION_FAILED;
+        return match recorder.failed(reason, failure.message.clone()).await {
+            Next::Backoff => try_again(context, key, plan),
+            next => next,
+        };
+    }
     let said = conditions::get(&before.conditions, condition_types::FROZEN).map(|said| said.message.clone());
     let waiting = plan.freeze.as_ref().filter(|_| ended == Ended::Frozen);
     let waiting = waiting.map(|freeze| format!("{what} waits {freeze}"));

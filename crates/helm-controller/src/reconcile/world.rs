@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::helm::{HelmRelease, HelmReleaseStatus};
+use api::meta::reasons;
 use change_window::freeze::InForce;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
@@ -16,6 +17,7 @@ use futures::future::BoxFuture;
 use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outcome, Pace, Storage};
 use helm_release::{Release, Status};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube_apply::Applied;
 use reconcile_kit::base::owner;
 use reconcile_kit::fights;
@@ -23,6 +25,7 @@ use serde_json::{Map, Value};
 
 use super::record::Recorder;
 use super::{drift, inventory, waiting};
+use crate::admission::ImageAdmission;
 use crate::charts::Loaded;
 use crate::context::Context;
 use crate::flags::NAME;
@@ -181,7 +184,7 @@ impl<'a, 'r> World<'a, 'r> {
             checks: &checks,
             policy: &context.policy,
         };
-        let pace = SlotPace(slot);
+        let (pace, images) = (SlotPace(slot), &context.images);
         let (tell, told) = waiting::channel();
         let context = ActionContext {
             cluster: &place.cluster,
@@ -192,9 +195,13 @@ impl<'a, 'r> World<'a, 'r> {
             tell: &tell,
             log,
         };
+        let admission = ImageAdmission::of(images, object.namespace().as_deref().unwrap_or_default());
         let content = || {
             let content = content.as_ref();
-            let content = content.map(|(chart, values)| orders.content(chart, values));
+            let content = content.map(|(chart, values)| helm_action::Content {
+                admission: admission.clone().map(|admission| admission as _),
+                ..orders.content(chart, values)
+            });
             content.ok_or_else(|| Failure::new("failed to release: there is no chart"))
         };
         let acting = async {
@@ -217,7 +224,17 @@ impl<'a, 'r> World<'a, 'r> {
                 },
             })
         };
-        waiting::telling(recorder, told, acting).await
+        let outcome = waiting::telling(recorder, told, acting).await;
+        let warnings = admission
+            .map(|admission| admission.warnings())
+            .unwrap_or_default();
+        if !warnings.is_empty() {
+            let (message, reason) = (warnings.join("\n"), reasons::IMAGE_VERIFICATION_FAILED);
+            tracing::warn!("{message}");
+            self.recorder
+                .event(Severity::Error, reason, &message, BTreeMap::new());
+        }
+        outcome
     }
 
     async fn correct(&self, drift: &[Drift]) -> Result<Applied, Failure> {
@@ -384,6 +401,7 @@ fn failure(error: &Error) -> Failure {
         ErrorKind::Cancelled => FailureKind::Cancelled,
         _ if error.to_string().ends_with("is already deleted") => FailureKind::AlreadyUninstalled,
         ErrorKind::NotFound => FailureKind::NotFound,
+        ErrorKind::Refused => FailureKind::Refused,
         _ => FailureKind::Failed,
     };
     Failure {

@@ -256,6 +256,12 @@ impl<W: Perform> Run<'_, W> {
             self.status.last_attempted_release_action_duration = Some(took);
         }
         let desired = self.desired;
+        if let Err(failure) = &performed.result
+            && failure.kind == FailureKind::Refused
+        {
+            // It is no attempt that counts: what is refused today may be signed tomorrow.
+            return Err(failure.clone());
+        }
         let recorded = self.write(|ledger| outcome::record(ledger, &action, &performed, desired));
         if is_cancelled(&performed) {
             return Ok(Some(Ended::Cancelled));

@@ -62,6 +62,8 @@ pub enum FailureKind {
     NotFound,
     /// The release was uninstalled before, and its records are kept.
     AlreadyUninstalled,
+    /// A rule of the cluster refuses what was rendered. Nothing was done.
+    Refused,
     /// It was broken off because the run is to end.
     Cancelled,
 }
