@@ -5,6 +5,7 @@
 mod attacks;
 mod environments;
 mod freezes;
+mod images;
 mod policies;
 mod sets;
 mod team;

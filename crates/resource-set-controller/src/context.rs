@@ -10,6 +10,7 @@ use cluster_access::targets::Targets;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
+use image_verification::Judge;
 use kube::Client;
 use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -42,6 +43,7 @@ pub(crate) struct Context {
     pub(crate) identities: Identities,
     pub(crate) memory: Memory,
     pub(crate) freezes: Freezes,
+    pub(crate) images: Judge,
     /// Which objects are ours (`--watch-label-selector`).
     pub(crate) shard: Selector,
     /// Whether providers see only their own namespace.
@@ -108,6 +110,8 @@ struct Entry {
     requests: Vec<Request>,
     /// Why that failed, if it did.
     failure: Option<String>,
+    /// What its images do not meet, though they are delivered, as it was reported.
+    warned: Vec<String>,
     /// What was applied last.
     applied: Option<String>,
     /// What was applied for pull requests, whenever that was.
@@ -158,6 +162,15 @@ impl Memory {
         };
         entry.made.retain(|key, _| is_known(key));
         (entry.requests, entry.failure) = (requests, None);
+    }
+
+    /// What images do not meet, though they are delivered. Returns whether that is news.
+    pub(crate) fn warned(&self, set: &ObjectKey, warnings: &[String]) -> bool {
+        let mut all = self.lock();
+        let entry = all.entry(set.clone()).or_default();
+        let is_news = entry.warned != warnings;
+        entry.warned = warnings.to_vec();
+        is_news && !warnings.is_empty()
     }
 
     /// A run failed.

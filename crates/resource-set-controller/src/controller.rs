@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use api::delivery::{EnvironmentPolicy, Freeze, FreezeKind};
+use api::delivery::{EnvironmentPolicy, Freeze, FreezeKind, VerificationPolicy};
 use api::flux_operator::{GROUP, OWNER_PREFIX, RECONCILE, ResourceSet, ResourceSetInputProvider};
 use api::source::ExternalArtifact;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::queue::{Queue, Slot};
 use controller_kit::record::Writer;
+use controller_kit::rules::Changes;
 use controller_kit::runtime::{
     Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
-use futures::stream::{BoxStream, Stream, StreamExt as _};
+use futures::stream::{Stream, StreamExt as _};
+use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::ResourceExt as _;
@@ -59,6 +61,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         FreezeKind::ResourceSet,
         (&kit.namespace, flags.freeze_exceptions),
     );
+    let (images, touched_rules) = Judge::new(&kit, "ResourceSet", watch, flags.sigstore.root()?);
     // Of all shards: a set may use any of its namespace.
     let (providers, touched_providers) = watch_changes(
         scoped_api(&kit.client, watch),
@@ -143,6 +146,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         identities: identities.locked(is_locked),
         memory: Memory::default(),
         freezes,
+        images,
         shard: controller_kit::flags::parse_label_selector(&watch.watch_label_selector)?,
         is_locked,
         own_namespace: kit.namespace.clone(),
@@ -173,6 +177,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = follow_policies(touched_policies, &context) => anyhow::bail!("the watch of EnvironmentPolicies ended"),
         () = follow_artifacts(touched_artifacts, &context) => anyhow::bail!("the watch of ExternalArtifacts ended"),
         () = follow_freezes(touched_freezes, &context) => anyhow::bail!("the watch of Freezes ended"),
+        () = follow_images(touched_rules, &context) => anyhow::bail!("the watch of VerificationPolicies ended"),
         () = follow_drift(drifts, &context) => anyhow::bail!("the watches of applied objects ended"),
         () = configs::follow(config_maps, labels.clone(), touched("ConfigMap")) => anyhow::bail!("the watch of ConfigMaps ended"),
         () = configs::follow(secrets, labels, touched("Secret")) => anyhow::bail!("the watch of Secrets ended"),
@@ -222,6 +227,7 @@ async fn listed(context: &Context) {
         context.artifacts.wait_until_ready(),
         context.environments.writer.cache.store().wait_until_ready(),
         context.freezes.wait_until_ready(),
+        context.images.wait_until_ready(),
     );
 }
 
@@ -282,13 +288,29 @@ async fn follow_artifacts(touched: impl Stream<Item = ObjectRef<ExternalArtifact
 }
 
 /// ResourceSets that a changed Freeze concerns look again. No run that is under way is broken off for it.
-async fn follow_freezes(touched: BoxStream<'static, ObjectRef<Freeze>>, context: &Context) {
+async fn follow_freezes(touched: Changes<Freeze>, context: &Context) {
     let changed = |concerned: &dyn Fn(&ResourceSet) -> bool| {
         let sets = context.sets.cache.store().state();
         let concerned = sets.iter().filter(|set| concerned(set));
         concerned.for_each(|set| context.set_queue.add(ObjectKey::from_object(&**set)));
     };
     context.freezes.follow(touched, changed).await;
+}
+
+/// ResourceSets whose images another policy applies to, by where they are, and where their objects are.
+async fn follow_images(touched: Changes<VerificationPolicy>, context: &Context) {
+    let changed = |concerns: &dyn Fn(&str, &[&str]) -> bool| {
+        for set in context.sets.cache.store().state() {
+            let key = ObjectKey::from_object(&*set);
+            let inventory = set.status.as_ref().and_then(|status| status.inventory.as_ref());
+            let managed = reconcile_kit::inventory::read(inventory);
+            let to: Vec<_> = managed.iter().map(|(id, _)| id.namespace.as_str()).collect();
+            if context.is_ours(&*set) && concerns(&key.namespace, &to) {
+                context.set_queue.add(key);
+            }
+        }
+    };
+    context.images.follow(touched, changed).await;
 }
 
 /// ResourceSets whose objects someone else changed or deleted are applied again.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
+use oci_verify::SigstoreFlags;
 
 /// Name of the controller: field manager, Lease and reporter of events. Fields that flux-operator applied are ours by it.
 pub const NAME: &str = "flux-operator";
@@ -17,6 +18,9 @@ pub struct Flags {
     /// Flags shared by all controllers.
     #[command(flatten)]
     pub common: CommonFlags,
+    /// What keyless signatures are verified with.
+    #[command(flatten)]
+    pub sigstore: SigstoreFlags,
     /// Flags about kubeconfigs of remote clusters.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,

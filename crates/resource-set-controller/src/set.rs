@@ -26,8 +26,8 @@ use jiff::Timestamp;
 use kube_apply::{ApplyError, ObjectError};
 use manifest::ObjectId;
 use reconcile_kit::base::{owner, placement};
-use resource_set::Export;
 use resource_set::environment::Request;
+use resource_set::{Export, Objects};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -78,6 +78,9 @@ pub(crate) enum Error {
     /// The account, or the cluster.
     #[error(transparent)]
     Target(#[from] targets::Error),
+    /// Images do not meet a policy.
+    #[error(transparent)]
+    Images(#[from] image_verification::Error),
     /// The apply.
     #[error("{within}{}", error.to_string())]
     Apply {
@@ -118,6 +121,7 @@ impl Error {
             Self::Read { .. } | Self::Abandoned => reasons::BUILD_FAILED,
             Self::Provider(_) | Self::Dependency(_) => reasons::DEPENDENCY_NOT_READY,
             Self::Expression(..) => reasons::INVALID_CEL_EXPRESSION,
+            Self::Images(_) => reasons::IMAGE_VERIFICATION_FAILED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
             Self::Prune(_) => reasons::PRUNE_FAILED,
             Self::Target(_) | Self::Apply { .. } | Self::Unrecorded(_) => reasons::RECONCILIATION_FAILED,
@@ -308,6 +312,7 @@ impl Pass<'_> {
         });
         let (mut steps, environments) = rendered.await.map_err(|_| Error::Abandoned)??;
         let confidential = references::fill(self, &target, &mut steps).await?;
+        self.verify_images(&mut steps).await?;
         let revision = status::revision(&steps);
         self.revision = Some(revision.clone());
         if let Some(ended) = frozen::check(self, &revision, Timestamp::now()) {
@@ -323,6 +328,23 @@ impl Pass<'_> {
             interrupt,
         };
         run.carry_out(self, steps).await
+    }
+
+    /// Holds the images against the policies of the cluster, and names them by digests where those want it.
+    async fn verify_images(&self, steps: &mut [Objects]) -> Result<(), Error> {
+        let from = &self.key.namespace;
+        let objects = steps.iter().flat_map(|step| &step.objects);
+        let judged = self.context.images.judge(from, from, objects).await?;
+        let objects = steps.iter_mut().flat_map(|step| &mut step.objects);
+        objects.for_each(|object| {
+            judged.pin(object);
+        });
+        if self.context.memory.warned(self.key, &judged.warnings) {
+            let message = judged.warnings.join("\n");
+            let (sets, reason) = (&self.context.sets, reasons::IMAGE_VERIFICATION_FAILED);
+            sets.publish(&self.object, Severity::Error, reason, &message);
+        }
+        Ok(())
     }
 }
 
