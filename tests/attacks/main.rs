@@ -19,3 +19,4 @@ mod redirected_credentials;
 mod scene;
 mod slow_webhooks;
 mod stolen_artifacts;
+mod unsigned_images;
