@@ -34,7 +34,7 @@ async fn tells(test: &Test, what: &str) -> Result<String> {
 }
 
 /// Waits for the event of Kustomization `app` that tells of a change.
-async fn event(test: &Test, what: &str) -> Result<String> {
+pub async fn event(test: &Test, what: &str) -> Result<String> {
     let events: Api<Event> = Api::namespaced(test.client.clone(), &test.namespace);
     let found = async {
         loop {

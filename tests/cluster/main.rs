@@ -79,5 +79,6 @@ mod tenants;
 mod together;
 mod vanished;
 mod vault;
+mod verification;
 mod why;
 mod world;

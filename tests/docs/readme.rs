@@ -87,6 +87,7 @@ const BINARIES: &[(&str, Treatment)] = &[
 const COMMAND: &[(&str, Treatment)] = &[
     ("windlass why deployment/web -n shop", WITH_PODS),
     ("windlass trace pod/web-5d4f -n shop", WITH_PODS),
+    ("windlass verify deployment/web -n shop", WITH_PODS),
     (
         "windlass events ks/shop --watch",
         Treatment::Prints("ReconciliationSucceeded"),

@@ -100,7 +100,7 @@ enum Command {
     Dora(Box<dora::Flags>),
     /// Explain why an object is not ready.
     Why(Box<why::Flags>),
-    /// Verify that the promotions of a pipeline are attested.
+    /// Verify what runs, from the image to the commit, or the promotions of a pipeline.
     Verify(Box<verify::Flags>),
     /// Show which Kustomization or HelmRelease manages an object, and from which commit.
     Trace(Box<trace::Flags>),

@@ -1,163 +1,81 @@
-//! `windlass verify`: whether the promotions of a pipeline are attested, and by whom.
+//! `windlass verify`: whether the promotions of a pipeline are attested; for other objects, every link from the images that its Pods
+//! run to the signature of the commit.
 
-use std::path::PathBuf;
+mod chain;
+mod promotions;
+mod trust;
 
-use api::delivery::{EnvironmentStatus, Pipeline, PromotionRecord};
 use clap::Args;
-use promotion::statement::{self, PREDICATE_TYPE};
-use serde_json::{Value, json};
-use signature::cosign::{self, PublicKey};
+use oci_verify::SigstoreFlags;
 
-use crate::cluster::output::{self, Cell, Colours, Tone};
-use crate::cluster::pipeline::{self, PipelineFlags};
-use crate::cluster::{self, Failure, Output, print};
+use crate::cluster::anything::{self, Named};
+use crate::cluster::{self, ClusterFlags, Failure};
+use trust::Trust;
 
 /// Command line of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
+    /// pipeline/NAME, or any other object, such as deployment/NAME
+    #[arg(value_name = "OBJECT", required = true)]
+    words: Vec<String>,
+
     #[command(flatten)]
-    object: PipelineFlags,
+    signers: trust::SignerFlags,
 
-    /// File with the public key that must have signed, in PEM; several files where one of the keys must
-    #[arg(long, value_name = "FILE", required = true)]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    sigstore: SigstoreFlags,
 
-    /// Output format; json has the statements
+    /// Output format; for a pipeline, json has the statements
     #[arg(long, short, default_value = "table", value_parser = ["table", "json"])]
     output: String,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
 }
 
-/// What is found of an environment.
-struct Found<'a> {
-    environment: &'a str,
-    record: &'a PromotionRecord,
-    /// The predicate of the statement, or why it does not count.
-    verdict: Result<Value, String>,
-}
-
-/// Verifies the newest promotion of each environment.
+/// Verifies a pipeline, or another object.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
-    let name = flags.object.name()?;
-    let keys = flags.key.iter().map(|path| {
-        let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--key {}: {why}", path.display()));
-        let pem = std::fs::read(path).map_err(|error| wrong(&error))?;
-        PublicKey::from_pem(&pem).map_err(|error| wrong(&error))
-    });
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
-    let (id, pipeline) = cluster::run(&flags.object.cluster, async |cluster| {
-        pipeline::read(&cluster, &name).await
-    })?;
-    let environments = pipeline.status.iter().flat_map(|status| &status.environments);
-    let found = environments.filter_map(|environment| one(&pipeline, environment, &keys));
-    let found: Vec<_> = found.collect();
-    if found.is_empty() {
-        report_line(&format!("{id} has not promoted anything yet"));
-        return Ok(());
-    }
-    let text = match flags.output.as_str() {
-        "json" => output::document(&found.iter().map(document).collect(), Output::Json)?,
-        _ => {
-            let header = [
-                "ENVIRONMENT",
-                "RELEASE",
-                "COMMIT",
-                "OUTCOME",
-                "APPROVED BY",
-                "ATTESTATION",
-            ];
-            let rows: Vec<_> = found.iter().map(row).collect();
-            output::table(&header, &rows, Colours::of_terminal())
+    let named = anything::one_named(&flags.words)?;
+    let is_json = flags.output == "json";
+    if is_pipeline(&named) {
+        let keys = flags.signers.keys()?;
+        if keys.is_empty() {
+            return Err(Failure::Usage(
+                "--key: name the public key that must have signed the promotions".to_owned(),
+            ));
         }
-    };
-    print(&text)?;
-    let bad = found.iter().filter(|one| one.verdict.is_err()).count();
-    match bad {
-        0 => Ok(()),
-        _ => Err(Failure::NotReady(format!(
-            "{bad} of {} environments have a promotion without a good attestation",
-            found.len()
-        ))),
+        return cluster::run(&flags.cluster, async |cluster| {
+            promotions::run(&cluster, &named.name, &keys, is_json, &report_line).await
+        });
     }
-}
-
-fn one<'a>(pipeline: &Pipeline, environment: &'a EnvironmentStatus, keys: &[PublicKey]) -> Option<Found<'a>> {
-    let record = environment.history.first()?;
-    Some(Found {
-        environment: &environment.name,
-        record,
-        verdict: verify(pipeline, &environment.name, record, keys),
+    let root = flags.sigstore.root();
+    let root = root.map_err(|error| Failure::Usage(error.to_string()))?;
+    let demand = flags.signers.demand()?;
+    cluster::run(&flags.cluster, async |cluster| {
+        let trust = Trust::new(&cluster, demand, root);
+        chain::run(&cluster, &named, &trust, is_json).await
     })
 }
 
-fn verify(
-    pipeline: &Pipeline,
-    environment: &str,
-    record: &PromotionRecord,
-    keys: &[PublicKey],
-) -> Result<Value, String> {
-    let envelope = record.attestation.as_ref().ok_or("none")?;
-    let mut releases = pipeline.status.iter().flat_map(|status| &status.releases);
-    let release = releases.find(|one| one.number == record.release);
-    let digest = &release.ok_or("the release is not known any more")?.digest;
-    let mut problem = String::new();
-    for key in keys {
-        match cosign::attested(envelope.as_bytes(), digest, PREDICATE_TYPE, key) {
-            Ok(predicate) => {
-                let metadata = &pipeline.metadata;
-                let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                let (namespace, name) = (text(&metadata.namespace), text(&metadata.name));
-                statement::check_place(&predicate, (&namespace, &name), environment)?;
-                statement::check_record(&predicate, record)?;
-                return Ok(predicate);
-            }
-            Err(error) => problem = error.to_string(),
+/// Returns whether it is a Pipeline of ours, and not one of another group.
+fn is_pipeline(named: &Named) -> bool {
+    let word = named.kind.to_lowercase();
+    let kind = word.strip_suffix(".delivery.windlass.dev").unwrap_or(&word);
+    matches!(kind, "pipeline" | "pipelines")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipelines_of_others_are_objects_like_any() {
+        let is_ours = |word: &str| is_pipeline(&anything::one_named(&[word.to_owned()]).unwrap());
+        for word in ["pipeline/a", "Pipelines/a", "pipeline.delivery.windlass.dev/a"] {
+            assert!(is_ours(word), "{word}");
+        }
+        for word in ["pipeline.tekton.dev/a", "deployment/pipeline", "pipelinerun/a"] {
+            assert!(!is_ours(word), "{word}");
         }
     }
-    Err(problem)
-}
-
-fn row(found: &Found<'_>) -> Vec<Cell> {
-    let record = found.record;
-    let approvals = found
-        .verdict
-        .as_ref()
-        .ok()
-        .and_then(|predicate| predicate["approvals"].as_array());
-    let people = approvals.into_iter().flatten().filter_map(|one| {
-        let by = one["by"].as_str()?;
-        Some(match one["group"].as_str() {
-            Some(group) => format!("{by} ({group})"),
-            None => by.to_owned(),
-        })
-    });
-    let (verdict, tone) = match &found.verdict {
-        Ok(_) => ("good".to_owned(), Tone::Good),
-        Err(why) => (why.clone(), Tone::Bad),
-    };
-    vec![
-        found.environment.to_owned().into(),
-        record.release.to_string().into(),
-        record.commit.get(..7).unwrap_or(&record.commit).to_owned().into(),
-        json!(record.outcome)
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-            .into(),
-        people.collect::<Vec<_>>().join(", ").into(),
-        Cell::toned(verdict, tone),
-    ]
-}
-
-fn document(found: &Found<'_>) -> Value {
-    let (predicate, problem) = match &found.verdict {
-        Ok(predicate) => (predicate.clone(), Value::Null),
-        Err(why) => (Value::Null, json!(why)),
-    };
-    json!({
-        "environment": found.environment,
-        "release": found.record.release,
-        "verified": found.verdict.is_ok(),
-        "problem": problem,
-        "predicate": predicate,
-    })
 }

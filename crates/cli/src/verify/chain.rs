@@ -1,0 +1,418 @@
+//! From the images that the Pods of an object run to the signature of the commit: every link, broken ones first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use artifact::Digest;
+use delivery_graph::climb::{APPLIED_BY, MADE_OF, climb};
+use delivery_graph::field_managers::{self, Program};
+use delivery_graph::object::{self, list, text};
+use delivery_graph::walk::{Finding, State};
+use delivery_graph::{kind, one_line};
+use image_verification::images;
+use image_verification::scope::Way;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::ListParams;
+use oci_client::image_name::ImageName;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::trust::{Signed, Trust};
+use crate::cluster::anything::Named;
+use crate::cluster::output::{self, Cell, Colours, Tone};
+use crate::cluster::{Cluster, Failure, Output, Reader, print};
+
+/// Digests of one image that are verified: Pods that are replaced run another one for a while.
+const MAX_DIGESTS: usize = 5;
+
+/// How firm a link is, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Broken,
+    Unproven,
+    Good,
+}
+
+/// A link of the chain.
+#[derive(Debug, Serialize)]
+struct Link {
+    link: &'static str,
+    object: String,
+    verdict: Verdict,
+    message: String,
+}
+
+impl Link {
+    fn new(
+        link: &'static str,
+        object: impl Into<String>,
+        verdict: Verdict,
+        message: impl Into<String>,
+    ) -> Self {
+        let (object, message): (String, String) = (object.into(), message.into());
+        Self {
+            link,
+            object: one_line(&object),
+            verdict,
+            message: one_line(&message),
+        }
+    }
+}
+
+/// Verifies all links of an object, and prints them.
+pub(super) async fn run(
+    cluster: &Cluster,
+    named: &Named,
+    trust: &Trust<'_>,
+    is_json: bool,
+) -> Result<(), Failure> {
+    let object = cluster.need_named(named).await?;
+    let found = climb(&Reader::new(cluster), &object).await;
+    let mut links = images(cluster, &object, &found, trust).await;
+    links.extend(by_hand(&object));
+    links.extend(deliveries(cluster, &found).await);
+    // Those of one verdict stay in the order of the chain.
+    links.sort_by_key(|link| link.verdict);
+    let text = match is_json {
+        true => {
+            let links = serde_json::to_value(&links).map_err(|error| Failure::Write(error.to_string()))?;
+            output::document(&links, Output::Json)?
+        }
+        false => table(&links),
+    };
+    print(&text)?;
+    let weak = links.iter().filter(|link| link.verdict != Verdict::Good).count();
+    match weak {
+        0 => Ok(()),
+        _ => Err(Failure::NotReady(format!(
+            "{weak} of {} links from the image to the commit are not good",
+            links.len()
+        ))),
+    }
+}
+
+fn table(links: &[Link]) -> String {
+    let rows: Vec<_> = links
+        .iter()
+        .map(|link| {
+            let (word, tone) = match link.verdict {
+                Verdict::Broken => ("broken", Tone::Bad),
+                Verdict::Unproven => ("unproven", Tone::Open),
+                Verdict::Good => ("good", Tone::Good),
+            };
+            vec![
+                Cell::toned(word, tone),
+                link.link.to_owned().into(),
+                link.object.clone().into(),
+                link.message.clone().into(),
+            ]
+        })
+        .collect();
+    output::table(
+        &["VERDICT", "LINK", "OBJECT", "MESSAGE"],
+        &rows,
+        Colours::of_terminal(),
+    )
+}
+
+/// What Pods run, and who signed it.
+async fn images(cluster: &Cluster, object: &Value, found: &Finding, trust: &Trust<'_>) -> Vec<Link> {
+    let Some(fields) = object.as_object() else {
+        return Vec::new();
+    };
+    let deliverer = deliverers(found).next().map(|one| one.object.clone());
+    let from = deliverer.as_deref().and_then(|id| id.split('/').nth(1));
+    let to = object::namespace(object);
+    let way = Way {
+        from: from.unwrap_or(to),
+        to,
+    };
+    let pods = pods(cluster, object).await;
+    let mut links = Vec::new();
+    for text in images::named(fields) {
+        let image = match ImageName::parse(text) {
+            Ok(image) => image,
+            Err(error) => {
+                links.push(Link::new("image", text, Verdict::Broken, error.to_string()));
+                continue;
+            }
+        };
+        let running = running(&pods, text);
+        links.push(runs(text, &image, &running));
+        let mut digests: Vec<Digest> = running.keys().flatten().copied().take(MAX_DIGESTS).collect();
+        if digests.is_empty() {
+            let known = match image.digest {
+                Some(digest) => Ok(digest),
+                None => trust.digest(&image).await,
+            };
+            match known {
+                Ok(digest) => digests.push(digest),
+                Err(why) => links.push(Link::new("signature", text, Verdict::Unproven, why)),
+            }
+        }
+        for digest in digests {
+            let (verdict, message) = match trust.judge(&image, digest, way).await {
+                Signed::Good(by) => (Verdict::Good, by),
+                Signed::Broken(why) => (Verdict::Broken, why),
+                Signed::Unknown(why) => (Verdict::Unproven, why),
+            };
+            let name = format!("{}@{digest}", image.repository());
+            links.push(Link::new("signature", name, verdict, message));
+        }
+    }
+    links
+}
+
+/// The Pods of an object: itself, or those that its selector finds.
+async fn pods(cluster: &Cluster, object: &Value) -> Vec<Value> {
+    if text(object, "/kind") == "Pod" {
+        return vec![object.clone()];
+    }
+    let labels = object
+        .pointer("/spec/selector/matchLabels")
+        .and_then(Value::as_object);
+    let Some(labels) = labels.filter(|labels| !labels.is_empty()) else {
+        return Vec::new();
+    };
+    let labels = labels.iter();
+    let labels = labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    let parameters = ListParams::default().labels(&labels.collect::<Vec<_>>().join(","));
+    let api: Api<Pod> = Api::namespaced(cluster.client(), object::namespace(object));
+    // Without the right to list them nothing is known of what runs.
+    let pods = api
+        .list(&parameters)
+        .await
+        .map(|list| list.items)
+        .unwrap_or_default();
+    let pods = pods.iter().filter_map(|pod| serde_json::to_value(pod).ok());
+    pods.collect()
+}
+
+/// How many containers run an image with which digest; None where the node does not tell it.
+fn running(pods: &[Value], image: &str) -> BTreeMap<Option<Digest>, usize> {
+    let mut running = BTreeMap::new();
+    for pod in pods {
+        for (containers, statuses) in [
+            ("/spec/containers", "/status/containerStatuses"),
+            ("/spec/initContainers", "/status/initContainerStatuses"),
+        ] {
+            let of_image = list(pod, containers)
+                .iter()
+                .filter(|one| text(one, "/image") == image);
+            let names: BTreeSet<_> = of_image.map(|one| text(one, "/name")).collect();
+            let statuses = list(pod, statuses).iter();
+            for status in statuses.filter(|one| names.contains(text(one, "/name"))) {
+                let id = text(status, "/imageID");
+                let digest = id.rsplit_once('@').map_or(id, |(_, digest)| digest);
+                *running.entry(digest.parse().ok()).or_default() += 1;
+            }
+        }
+    }
+    running
+}
+
+fn runs(text: &str, image: &ImageName, running: &BTreeMap<Option<Digest>, usize>) -> Link {
+    let link = |verdict, message: String| Link::new("image", text, verdict, message);
+    let known: Vec<_> = running
+        .iter()
+        .filter_map(|(digest, count)| Some((digest.as_ref()?, count)))
+        .collect();
+    match (known.as_slice(), image.digest) {
+        ([], _) if running.is_empty() => link(Verdict::Unproven, "no Pod of it was seen to run".to_owned()),
+        ([], _) => link(
+            Verdict::Unproven,
+            "the nodes do not tell which digest runs".to_owned(),
+        ),
+        ([(digest, _)], Some(wanted)) if **digest != wanted => {
+            link(Verdict::Broken, format!("{digest} runs, and not {wanted}"))
+        }
+        ([(digest, 1)], _) => link(Verdict::Good, format!("1 container runs {digest}")),
+        ([(digest, count)], _) => link(Verdict::Good, format!("{count} containers run {digest}")),
+        (several, _) => {
+            let several = several.iter();
+            let several = several.map(|(digest, count)| format!("{digest} ({count})"));
+            let several = several.collect::<Vec<_>>().join(", ");
+            link(Verdict::Broken, format!("several digests run: {several}"))
+        }
+    }
+}
+
+/// Images that a person set past what delivers the object.
+fn by_hand(object: &Value) -> Vec<Link> {
+    let metadata = object.get("metadata").cloned().unwrap_or_default();
+    let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
+    let writes = field_managers::writes(&metadata);
+    let by_persons = writes.filter(|write| Program::from_manager(&write.manager) == Program::Person);
+    by_persons
+        .filter(|write| write.paths.iter().any(|path| path.ends_with(".image")))
+        .map(|write| {
+            let at = write.at.map(|at| format!(" at {at}")).unwrap_or_default();
+            let message = format!("its image was set by {}{at}", write.manager);
+            Link::new("fields", object::id(object).to_string(), Verdict::Broken, message)
+        })
+        .collect()
+}
+
+/// What delivers it, one above the other, and what that is made of.
+async fn deliveries(cluster: &Cluster, found: &Finding) -> Vec<Link> {
+    let mut links = Vec::new();
+    for deliverer in deliverers(found) {
+        let (verdict, message) = match deliverer.state {
+            State::Ready => (Verdict::Good, format!("has applied {}", deliverer.revision)),
+            State::Behind => (
+                Verdict::Good,
+                format!(
+                    "has applied {}; its source has a newer revision",
+                    deliverer.revision
+                ),
+            ),
+            State::Suspended => (
+                Verdict::Unproven,
+                format!("is suspended at {}", deliverer.revision),
+            ),
+            State::NotReady | State::Absent | State::Unreadable => {
+                (Verdict::Broken, deliverer.message.clone())
+            }
+        };
+        links.push(Link::new("delivery", deliverer.object.clone(), verdict, message));
+        let mut sources = Vec::new();
+        collect_sources(deliverer, &mut sources);
+        for source in sources {
+            links.push(commit(cluster, source).await);
+        }
+    }
+    if links.is_empty() {
+        let message = "nothing of Flux delivers it";
+        links.push(Link::new(
+            "delivery",
+            found.object.clone(),
+            Verdict::Broken,
+            message,
+        ));
+    }
+    links
+}
+
+fn deliverers(found: &Finding) -> impl Iterator<Item = &Finding> {
+    let is_deliverer = |one: &&Finding| {
+        let kind = one.object.split('/').next().unwrap_or_default();
+        matches!(kind, "Kustomization" | "HelmRelease" | "ResourceSet")
+    };
+    let chain = found.chain().into_iter().enumerate();
+    let above = chain.filter(|(place, one)| *place == 0 || one.role == APPLIED_BY);
+    above.map(|(_, one)| one).filter(is_deliverer)
+}
+
+fn collect_sources<'f>(found: &'f Finding, sources: &mut Vec<&'f Finding>) {
+    for source in found.because.iter().filter(|cause| cause.role == MADE_OF) {
+        sources.push(source);
+        collect_sources(source, sources);
+    }
+}
+
+/// Whether a source was verified when it was fetched.
+async fn commit(cluster: &Cluster, source: &Finding) -> Link {
+    let link = |verdict, message: String| Link::new("source", source.object.clone(), verdict, message);
+    let Some(id) = kind::parse_id(&source.object) else {
+        return link(Verdict::Unproven, "it is no source of Flux".to_owned());
+    };
+    let object = match cluster.get(&id).await {
+        Ok(Some(object)) => object,
+        Ok(None) => return link(Verdict::Broken, "it is not there".to_owned()),
+        Err(error) => return link(Verdict::Unproven, error.to_string()),
+    };
+    verified(&object, link)
+}
+
+fn verified(object: &Value, link: impl Fn(Verdict, String) -> Link) -> Link {
+    let generation = object.pointer("/metadata/generation");
+    let revision = text(object, "/status/artifact/revision");
+    match object::condition(object, "SourceVerified") {
+        Some(said) if said.status == "True" => {
+            let conditions = list(object, "/status/conditions").iter();
+            let mut said_of = conditions.filter(|one| text(one, "/type") == "SourceVerified");
+            let is_of_spec = said_of.any(|one| one.get("observedGeneration") == generation);
+            match is_of_spec {
+                true => link(Verdict::Good, format!("{revision}: {}", said.message)),
+                false => link(
+                    Verdict::Unproven,
+                    "its spec has changed since it was verified".to_owned(),
+                ),
+            }
+        }
+        Some(said) => link(Verdict::Broken, said.message.to_owned()),
+        None => link(
+            Verdict::Unproven,
+            format!("{revision} is not verified: spec.verify is not set"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ONE: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    const TWO: &str = "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
+
+    fn pod(ids: &[&str]) -> Value {
+        let names = 0..ids.len();
+        let containers: Vec<_> = names
+            .map(|n| json!({"name": format!("c{n}"), "image": "app:1"}))
+            .collect();
+        let statuses = ids.iter().enumerate();
+        let statuses: Vec<_> = statuses
+            .map(|(n, id)| json!({"name": format!("c{n}"), "imageID": id}))
+            .collect();
+        json!({"spec": {"containers": containers}, "status": {"containerStatuses": statuses}})
+    }
+
+    #[test]
+    fn what_pods_run_is_told_by_their_nodes() {
+        let verdict = |image: &str, pods: &[Value]| {
+            let running = running(pods, "app:1");
+            let link = runs(image, &ImageName::parse(image).unwrap(), &running);
+            (link.verdict, link.message)
+        };
+        let (one, two) = (format!("docker.io/library/app@{ONE}"), format!("x@{TWO}"));
+        let said = |text: &str| text.to_owned();
+        assert_eq!(verdict("app:1", &[]).0, Verdict::Unproven);
+        assert_eq!(
+            verdict("app:1", &[pod(&["", "sha256:short"])]).0,
+            Verdict::Unproven
+        );
+        assert_eq!(
+            verdict("app:1", &[pod(&[&one]), pod(&[ONE])]),
+            (Verdict::Good, said(&format!("2 containers run {ONE}")))
+        );
+        assert_eq!(verdict("app:1", &[pod(&[&one, &two])]).0, Verdict::Broken);
+        let pinned = format!("app:1@{TWO}");
+        assert_eq!(
+            verdict(&pinned, &[pod(&[&one])]),
+            (Verdict::Broken, said(&format!("{ONE} runs, and not {TWO}")))
+        );
+    }
+
+    #[test]
+    fn a_source_is_as_good_as_its_verification() {
+        let source = |condition: Value| {
+            let object = json!({
+                "metadata": {"generation": 2},
+                "status": {"artifact": {"revision": "main@sha1:1"}, "conditions": [condition]},
+            });
+            verified(&object, |verdict, message| {
+                Link::new("source", "s", verdict, message)
+            })
+            .verdict
+        };
+        let condition = |status: &str, generation: u8| json!({"type": "SourceVerified", "status": status, "observedGeneration": generation, "message": "m"});
+        assert_eq!(source(condition("True", 2)), Verdict::Good);
+        assert_eq!(source(condition("True", 1)), Verdict::Unproven);
+        assert_eq!(source(condition("False", 2)), Verdict::Broken);
+        assert_eq!(source(json!({"type": "Ready"})), Verdict::Unproven);
+    }
+}
