@@ -135,3 +135,28 @@ pub(crate) fn release(flags: &Release) -> Result<(), Failure> {
         Named::App(kind, name) => apps::release(kind, &name, flags),
     }
 }
+
+/// How often something is tried that came together with a change of its object.
+const TRIES: usize = 10;
+
+/// Reads an object, and changes it if no one else did in the meantime. The controller writes the status often: as long as what is done
+/// means the same in words, it is tried again.
+async fn anew<T>(
+    attempt: impl AsyncFn() -> Result<(String, Result<T, Failure>), Failure>,
+) -> Result<(String, T), Failure> {
+    let mut refused: Option<(String, Failure)> = None;
+    for _ in 0..TRIES {
+        let (meant, written) = attempt().await?;
+        match refused {
+            Some((before, failure)) if before != meant => return Err(failure),
+            _ => {}
+        }
+        match written {
+            Err(failure @ Failure::Conflict { .. }) => refused = Some((meant, failure)),
+            written => return written.map(|done| (meant, done)),
+        }
+    }
+    let refused = refused.map(|(_, failure)| failure);
+    // There was a first time.
+    Err(refused.unwrap_or_else(|| Failure::NotReady("it changes all the time".to_owned())))
+}

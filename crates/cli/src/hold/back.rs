@@ -94,21 +94,25 @@ pub(crate) fn rollback(flags: &Rollback) -> Result<(), Failure> {
 fn app(kind: &Kind, name: &str, flags: &Rollback) -> Result<(), Failure> {
     cluster::run(&flags.cluster, async |cluster| {
         let app = kind.id(&cluster.namespace, name);
-        let found = cluster.need(&app).await?;
-        if object::is_suspended(&found) {
-            return Err(suspended(&app));
-        }
-        let to = match kind.kind {
-            "HelmRelease" => helm_revision(&found, flags.to.as_deref()),
-            _ => source_revision(&found, flags.to.as_deref()),
-        };
-        let to = to.map_err(|why| Failure::NotReady(format!("{app}: {why}")))?;
-        let patch = json!({"metadata": {
-            // Refused if something else was delivered since it was read.
-            "resourceVersion": text(&found, "/metadata/resourceVersion"),
-            "annotations": {ROLLBACK_TO_ANNOTATION: to.named, ROLLBACK_REASON_ANNOTATION: flags.reason},
-        }});
-        cluster.merge(&app, "roll back", &patch).await?;
+        let (_, to) = super::anew(async || {
+            let found = cluster.need(&app).await?;
+            if object::is_suspended(&found) {
+                return Err(suspended(&app));
+            }
+            let to = match kind.kind {
+                "HelmRelease" => helm_revision(&found, flags.to.as_deref()),
+                _ => source_revision(&found, flags.to.as_deref()),
+            };
+            let to = to.map_err(|why| Failure::NotReady(format!("{app}: {why}")))?;
+            let patch = json!({"metadata": {
+                // Refused if something else was delivered since it was read.
+                "resourceVersion": text(&found, "/metadata/resourceVersion"),
+                "annotations": {ROLLBACK_TO_ANNOTATION: to.named, ROLLBACK_REASON_ANNOTATION: flags.reason},
+            }});
+            let written = cluster.merge(&app, "roll back", &patch).await;
+            Ok((to.named.clone(), written.map(|()| to)))
+        })
+        .await?;
         let gone = || Some(Err(format!("{app} does not exist any more")));
         let said = cluster
             .watch_until(&app, flags.timeout, |object| {

@@ -53,11 +53,7 @@ pub(crate) struct Promote {
     dry_run: bool,
 }
 
-/// How often a wish is granted anew that came together with a change of the pipeline.
-const TRIES: usize = 10;
-
-/// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime. The controller writes the status often:
-/// as long as the wish means the same, it is granted again.
+/// Reads a pipeline, has the wish granted, and writes what changed if no one else did in the meantime.
 fn grant(name: &str, flags: &ClusterFlags, what: &'static str, wish: &Wish) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
         print(&granted(&cluster, name, what, wish).await?)
@@ -72,31 +68,20 @@ async fn granted(cluster: &Cluster, name: &str, what: &str, wish: &Wish) -> Resu
         why: error_chain::condensed(&error),
     })?;
     let now = Timestamp::now();
-    let mut refused: Option<(String, Failure)> = None;
-    for _ in 0..TRIES {
+    let (said, ()) = super::anew(async || {
         let (id, pipeline) = pipeline::read(cluster, name).await?;
         let decided = decided(&pipeline, wish, &myself, now);
         let decided = decided.map_err(|refusal| in_words(&id, &refusal))?;
-        match refused {
-            Some((meant, failure)) if meant != decided.said => return Err(failure),
-            _ => {}
-        }
         let patch = json!({"metadata": {
             // Refused if someone else changed the object since it was read.
             "resourceVersion": pipeline.metadata.resource_version,
             "annotations": decided.annotations,
         }});
-        match cluster.merge(&id, what, &patch).await {
-            Err(failure @ Failure::Conflict { .. }) => refused = Some((decided.said, failure)),
-            written => {
-                written?;
-                return Ok(format!("{id}: {}\n", decided.said));
-            }
-        }
-    }
-    // There was a first time.
-    let refused = refused.map(|(_, failure)| failure);
-    Err(refused.unwrap_or_else(|| Failure::NotReady(format!("{name} changes all the time"))))
+        let written = cluster.merge(&id, what, &patch).await;
+        Ok((format!("{id}: {}\n", decided.said), written))
+    })
+    .await?;
+    Ok(said)
 }
 
 fn decided(pipeline: &Pipeline, wish: &Wish, myself: &Caller, now: Timestamp) -> Result<Decided, Refusal> {
@@ -293,7 +278,7 @@ mod tests {
         assert_eq!(patches, 4);
         let (said, patches) = held(usize::MAX, pipeline).await;
         assert!(matches!(said, Err(Failure::Conflict { .. })));
-        assert_eq!(patches, TRIES);
+        assert_eq!(patches, crate::hold::TRIES);
     }
 
     #[tokio::test]

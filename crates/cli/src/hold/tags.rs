@@ -14,19 +14,22 @@ fn change(
     name: &str,
     flags: &ClusterFlags,
     what: &'static str,
-    change: impl FnOnce(&Value, &mut Holds) -> Result<String, Failure>,
+    change: impl Fn(&Value, &mut Holds) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     cluster::run(flags, async |cluster| {
         let kind = kind::exact("ImagePolicy");
         let kind = kind.ok_or_else(|| Failure::Usage("ImagePolicy is no known kind".to_owned()))?;
         let id = kind.id(&cluster.namespace, name);
-        let policy = cluster.need(&id).await?;
-        let annotations = policy.pointer("/metadata/annotations");
-        let annotation = annotations.and_then(|all| all.get(hold::ANNOTATION)?.as_str());
-        let holds = Holds::parse(annotation);
-        let mut holds = holds.map_err(|error| Failure::NotReady(format!("{id}: {error}")))?;
-        let done = change(&policy, &mut holds)?;
-        write(&cluster, &id, what, &policy, &holds).await?;
+        let (done, ()) = super::anew(async || {
+            let policy = cluster.need(&id).await?;
+            let annotations = policy.pointer("/metadata/annotations");
+            let annotation = annotations.and_then(|all| all.get(hold::ANNOTATION)?.as_str());
+            let holds = Holds::parse(annotation);
+            let mut holds = holds.map_err(|error| Failure::NotReady(format!("{id}: {error}")))?;
+            let done = change(&policy, &mut holds)?;
+            Ok((done, write(&cluster, &id, what, &policy, &holds).await))
+        })
+        .await?;
         print(&format!("{id}: {done}\n"))
     })
 }
