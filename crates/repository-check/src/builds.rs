@@ -17,6 +17,8 @@ pub(crate) struct Build {
     root: String,
     /// The Kustomization of Flux that has it built; None for a kustomization that none names.
     pub(crate) by: Option<ObjectId>,
+    /// Its `spec.kubeConfig`: the cluster where it applies the objects, if that is another one.
+    cluster: Option<String>,
     pub(crate) objects: Vec<Object>,
 }
 
@@ -45,6 +47,7 @@ pub(crate) fn build_all(
             builds.push(Build {
                 root: folder.clone(),
                 by: None,
+                cluster: None,
                 objects,
             });
         }
@@ -73,6 +76,7 @@ pub(crate) fn build_all(
         builds.push(Build {
             root,
             by: Some(object.id()),
+            cluster: kube_config(&object),
             objects,
         });
     }
@@ -170,6 +174,11 @@ fn of_kustomization(
     None
 }
 
+fn kube_config(object: &Object) -> Option<String> {
+    let config = object.value().get("spec")?.get("kubeConfig")?;
+    Some(config.to_string())
+}
+
 /// Namespace and name of the GitRepository that a Kustomization is built from.
 fn repository_of(object: &Object) -> Option<(String, String)> {
     let source = object.value().get("spec")?.get("sourceRef")?;
@@ -198,7 +207,13 @@ impl Missing {
             .filter(|object| object.gvk().kind == "GitRepository")
             .map(|object| (object.namespace().to_owned(), object.name().to_owned()))
             .collect();
+        let mut reported = BTreeSet::new();
         for (object, folder, source) in self.folders {
+            // It may be reached from several folders.
+            let file = object.origin().map(|origin| origin.file.clone());
+            if !reported.insert((object.id(), folder.clone(), file)) {
+                continue;
+            }
             let is_other = declared.contains(&source) && !self.of_this_one.contains(&source);
             let (level, message) = match is_other {
                 true => (
@@ -246,16 +261,16 @@ fn build(
 
 /// Finds objects that two Kustomizations apply: they would take them from each other for ever.
 pub(crate) fn twice(builds: &[Build], report: &mut Report) {
-    let mut owners: BTreeMap<(&str, ObjectId), Vec<(&ObjectId, &Object)>> = BTreeMap::new();
+    let mut owners: BTreeMap<_, Vec<(&ObjectId, &Object)>> = BTreeMap::new();
     for build in builds {
         let Some(by) = &build.by else { continue };
         for object in &build.objects {
             // Without a namespace it may be in another one than it seems.
-            let key = (build.root.as_str(), object.id());
+            let key = (build.root.as_str(), &build.cluster, object.id());
             owners.entry(key).or_default().push((by, object));
         }
     }
-    for ((_, id), owners) in owners {
+    for ((_, _, id), owners) in owners {
         let [(first, _), .., (last, object)] = owners.as_slice() else {
             continue;
         };

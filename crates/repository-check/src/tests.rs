@@ -308,3 +308,56 @@ fn a_folder_of_another_repository_is_a_note() {
         ]
     );
 }
+
+#[test]
+fn clusters_do_not_take_objects_from_each_other() {
+    let remote = |name: &str| format!("{}  kubeConfig: {{secretRef: {{name: {name}}}}}\n", block(name));
+    let (east, west) = (remote("east"), remote("west"));
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n";
+    let check = |west: &str| {
+        let files = [
+            ("clusters/hub/east.yaml", east.as_str()),
+            ("clusters/hub/west.yaml", west),
+            ("apps/map.yaml", map),
+        ];
+        lines(&checked(&files, &Settings::default()))
+    };
+    assert_eq!(check(&west), [""; 0]);
+    let same = west.replace("{name: west}}", "{name: east}}");
+    let found = check(&same);
+    assert!(
+        found[0].starts_with("error applied-twice apps/map.yaml:1: "),
+        "{found:?}"
+    );
+}
+
+/// A Kustomization of `./apps` whose spec may go on.
+fn block(name: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  \
+         interval: 1m\n  path: ./apps\n  prune: true\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n"
+    )
+}
+
+#[test]
+fn a_note_is_made_once_for_an_object_of_several_builds() {
+    let other = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://example.com/o', interval: 1m}\n";
+    let (tenants, team) = (
+        sync("tenants", "./tenants").replace("name: flux-system}", "name: platform}"),
+        sync("team", "./deploy"),
+    );
+    let files = [
+        ("clusters/a/tenants.yaml", tenants.as_str()),
+        (
+            "tenants/kustomization.yaml",
+            "resources: [team.yaml, other.yaml]\n",
+        ),
+        ("tenants/team.yaml", &team),
+        ("tenants/other.yaml", other),
+    ];
+    let found = lines(&checked(&files, &Settings::default()));
+    let notes = found
+        .iter()
+        .filter(|line| line.contains("is in another repository"));
+    assert_eq!(notes.count(), 1, "{found:?}");
+}
