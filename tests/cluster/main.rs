@@ -36,6 +36,7 @@ mod decryption;
 mod deletion;
 mod dependencies;
 mod drift;
+mod examples;
 mod expressions;
 mod failures;
 mod fairness;
