@@ -1,5 +1,7 @@
 //! Attestations of cosign: which an artifact has, and whether one of each demanded type is good.
 
+use std::sync::{Mutex, PoisonError};
+
 use api::source::ArtifactVerification;
 use artifact::digest::Digest;
 use jiff::Timestamp;
@@ -17,6 +19,10 @@ use super::trust::Trust;
 /// Annotations with the type of an attestation, of the manifest of a bundle and of a layer of `sha256-<hex>.att`.
 const BUNDLE_TYPE: &str = "dev.sigstore.bundle.predicateType";
 const LAYER_TYPE: &str = "predicateType";
+
+/// Held by who judges attestations: what a few megabytes of JSON become takes a hundred times as much memory, and the owner of the
+/// registry chooses them. They are judged one after the other in a process.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// What an artifact must have been attested.
 pub struct AttestationDemand<'a> {
@@ -48,6 +54,8 @@ pub async fn verify_attestations(
     }
     let found = find(repository, digest, demands).await;
     let found = found.map_err(|source| not_found(repository, digest, source))?;
+    // Nothing is awaited from here on.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut recorded_at: Option<Timestamp> = None;
     for (demand, trust) in demands.iter().zip(&trusts) {
         let attested = check(&found, demand, trust, digest);

@@ -3,6 +3,10 @@
 use cel_expression::Expression;
 use serde_json::{Value, json};
 
+/// Largest number of values in a predicate that an expression looks at. Each takes about half a kilobyte while it is evaluated, and who
+/// owns the registry may send millions.
+const MAX_VALUES: usize = 200_000;
+
 /// The variable of an expression.
 pub const PREDICATE: &str = "predicate";
 
@@ -27,6 +31,11 @@ impl Statement {
         let Some(expression) = &self.0 else {
             return Ok(());
         };
+        if has_more_values(predicate, MAX_VALUES) {
+            return Err(format!(
+                "it has more than {MAX_VALUES} values, too many for an expression"
+            ));
+        }
         match expression.evaluate_boolean(&json!({PREDICATE: predicate})) {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("it does not meet the expression '{}'", expression.text())),
@@ -35,9 +44,35 @@ impl Statement {
     }
 }
 
+fn has_more_values(value: &Value, most: usize) -> bool {
+    let (mut left, mut count) = (vec![value], 0);
+    while let Some(value) = left.pop() {
+        count += 1;
+        if count + left.len() > most {
+            return true;
+        }
+        match value {
+            Value::Array(items) => left.extend(items.iter().take(most)),
+            Value::Object(fields) => left.extend(fields.values().take(most)),
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        let statement = Statement::read(Some("predicate.size() > 0")).unwrap();
+        let of = |count: usize| statement.judge(&Value::Array(vec![1.into(); count]));
+        assert_eq!(of(1000), Ok(()));
+        assert!(of(MAX_VALUES).unwrap_err().contains("too many for an expression"));
+        let nested = json!({"a": [[1, 2], {"b": 3}]});
+        assert!(!has_more_values(&nested, 7) && has_more_values(&nested, 6));
+    }
 
     #[test]
     fn attestations_are_judged_by_what_they_say() {
