@@ -10,7 +10,8 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use testkit::git::Change;
 use testkit::objects;
-use testkit::wait_for;
+use testkit::registry::{Artifact, CosignKey};
+use testkit::{Registry, wait_for};
 use tokio::net::TcpListener;
 
 use crate::scene::{KUSTOMIZE, PATIENCE, SOURCE, Scene, play};
@@ -18,6 +19,8 @@ use crate::scene::{KUSTOMIZE, PATIENCE, SOURCE, Scene, play};
 /// Where the controllers are.
 const PLATFORM: &str = "default";
 const REASON: &str = "ImageVerificationFailed";
+/// A quarter of the chart's limit for the Pod.
+const LIMIT: u64 = 256 << 20;
 
 impl Scene {
     /// A policy of the platform for one namespace, named after it.
@@ -284,6 +287,62 @@ fn registries_that_do_not_answer_hold_up_no_one() {
         ensure!(waited.as_secs() < 25, "it waited {waited} for the others");
         let message = scene.refused_images(&scene.attacker, "evil-0").await?;
         ensure!(message.contains("failed to determine its digest"), "{message}");
+        Ok(())
+    });
+}
+
+#[test]
+fn attestations_and_names_without_end_fill_neither_memory_nor_messages() {
+    play("images-heavy", |scene| async move {
+        let (registry, key) = (Registry::start().await?, CosignKey::generate()?);
+        let tags: Vec<_> = (0..16).map(|number| format!("v{number}")).collect();
+        let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+        let image = Artifact::image("linux", "amd64", "heavy")?;
+        let digest = registry.push("heavy", &tags, &image).await?;
+        let kind = "https://example.com/heavy";
+        for number in 0..4 {
+            let predicate = json!({"number": number, "many": vec![1; 1_300_000]});
+            key.attest(&registry, "heavy", &digest, kind, &predicate).await?;
+        }
+        // The attacker's own policy, key and registry.
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": scene.attacker},
+            "stringData": {"cosign.pub": key.public_key()?},
+        });
+        scene.apply(&secret).await?;
+        let never = json!({
+            "predicateType": kind, "expression": "predicate.number == 5",
+            "verify": {"provider": "cosign", "secretRef": {"name": "keys"}},
+        });
+        let spec = json!({"images": {"match": ["127.0.0.1*"]}, "attestations": [never]});
+        scene.policy_in(&scene.attacker, "heavy", spec).await?;
+        let long = json!({"images": {"match": ["long.example.com/*"], "from": ["none.example.com/*"]}});
+        scene.policy_in(&scene.attacker, "long", long).await?;
+        let containers: Vec<_> = tags
+            .iter()
+            .map(|tag| json!({"name": tag, "image": format!("{}/heavy:{tag}", registry.address())}))
+            .collect();
+        let name = format!("LONG.example.com/{}", "a".repeat(1 << 20));
+        let objects = [
+            ("heavy", pod("heavy", json!({"containers": containers}))),
+            ("long", pod("long", json!({"containers": container(&name)}))),
+        ];
+        let before = scene.world.apply.usage()?.peak_resident_bytes;
+        scene.deliver(&scene.attacker, &objects, &json!({})).await?;
+        let message = scene.refused_images(&scene.attacker, "heavy").await?;
+        ensure!(
+            message.contains("too many for an expression") && message.ends_with("and 11 more images"),
+            "{message}"
+        );
+        let message = scene.refused_images(&scene.attacker, "long").await?;
+        ensure!(message.len() < 2000, "{} characters", message.len());
+        let peak = scene.world.apply.usage()?.peak_resident_bytes;
+        ensure!(
+            peak < before.max(LIMIT),
+            "the controller took {} MiB, and {} MiB before",
+            peak >> 20,
+            before >> 20
+        );
         Ok(())
     });
 }

@@ -1,10 +1,10 @@
 //! All images of a delivery, held against the policies that apply to it.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::delivery::{PolicyAction, VerificationPolicy};
@@ -16,6 +16,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use manifest::{Object, ObjectId};
 use oci_client::image_name::ImageName;
 use oci_verify::SigstoreRoot;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::images;
@@ -25,12 +26,17 @@ use crate::verifier::Verifier;
 
 /// Images of one delivery that are held against policies.
 const MAX_IMAGES: usize = 500;
-/// Images that are looked at at the same time.
-const AT_ONCE: usize = 8;
-/// How long all of it may take.
+/// Images that are looked at at the same time for what is delivered from one namespace: registries of tenants may send attestations of
+/// many megabytes.
+const AT_ONCE: usize = 4;
+/// How long one image may take once it is its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Refused images that a message names.
+/// How long all images of a delivery may take.
+const LONGEST: Duration = Duration::from_secs(300);
+/// Images that a message names.
 const MAX_NAMED: usize = 5;
+/// Characters of the name of an image in a message.
+const MAX_NAME: usize = 200;
 /// Characters of a reason in a message.
 const MAX_REASON: usize = 500;
 
@@ -40,13 +46,15 @@ pub struct Judge {
     /// The namespace of this process, whose policies reach into others.
     namespace: String,
     verifier: Verifier,
+    /// Of each namespace from which something is delivered.
+    turns: Mutex<HashMap<String, Arc<Semaphore>>>,
     tally: Tally,
 }
 
 /// Images that may be delivered.
 #[derive(Debug, Default)]
 pub struct Judged {
-    /// What would be refused, was it not for the policy's action Warn; one line each.
+    /// What would be refused, were it not for the policy's action Warn; one line each, for some of many.
     pub warnings: Vec<String>,
     /// Digests of images that are to be applied by them.
     pins: BTreeMap<String, Digest>,
@@ -75,12 +83,7 @@ impl std::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = self.refused.iter().take(MAX_NAMED).map(String::as_str);
-        formatter.write_str(&named.collect::<Vec<_>>().join("\n"))?;
-        match self.refused.len().saturating_sub(MAX_NAMED) {
-            0 => Ok(()),
-            more => write!(formatter, "\nand {more} more images are refused"),
-        }
+        formatter.write_str(&self.refused.join("\n"))
     }
 }
 
@@ -114,6 +117,7 @@ impl Judge {
             policies,
             namespace: kit.namespace.clone(),
             verifier: Verifier::new(kit.client.clone(), sigstore),
+            turns: Mutex::default(),
             tally: Tally::new(kind, &kit.metrics),
         };
         (judge, changes)
@@ -196,14 +200,16 @@ impl Judge {
                 }),
             };
         }
-        let end = Instant::now() + PATIENCE;
         let mut looks = Vec::new();
         for (text, case) in &cases {
-            looks.push(self.verdict(from, text, case, end).boxed());
+            looks.push(self.verdict(from, text, case).boxed());
         }
         let verdicts = futures::stream::iter(looks).buffer_unordered(AT_ONCE);
         // In the order of their names, whichever registry was faster.
-        let verdicts: BTreeMap<&str, Verdict> = verdicts.collect().await;
+        let verdicts = tokio::time::timeout(LONGEST, verdicts.collect::<BTreeMap<_, _>>()).await;
+        let verdicts = verdicts.map_err(|_| Error {
+            refused: vec![format!("{} images were not verified in {LONGEST:?}", cases.len())],
+        })?;
         let (mut refused, mut judged) = (Vec::new(), Judged::default());
         for (text, verdict) in verdicts {
             refused.extend(verdict.refused);
@@ -212,6 +218,8 @@ impl Judge {
                 .pins
                 .extend(verdict.digest.map(|digest| (text.to_owned(), digest)));
         }
+        shorten(&mut refused);
+        shorten(&mut judged.warnings);
         match refused.is_empty() {
             true => Ok(judged),
             false => Err(Error { refused }),
@@ -269,8 +277,10 @@ impl Judge {
         cases
     }
 
-    async fn verdict<'a>(&self, from: &str, text: &'a str, case: &Case, end: Instant) -> (&'a str, Verdict) {
+    async fn verdict<'a>(&self, from: &str, text: &'a str, case: &Case) -> (&'a str, Verdict) {
+        let turn = self.turn(from).acquire_owned().await;
         let mut verdict = Verdict::default();
+        let end = Instant::now() + PATIENCE;
         for (id, policy) in &case.policies {
             let judged = match &case.image {
                 Ok(image) => {
@@ -283,7 +293,8 @@ impl Judge {
                 self.tally.count(Outcome::Met);
                 continue;
             };
-            let what = format!("image '{text}' of {}", case.named_by);
+            let name: String = text.chars().take(MAX_NAME).collect();
+            let what = format!("image '{name}' of {}", case.named_by);
             let problem: String = problem.chars().take(MAX_REASON).collect();
             let why = policy.spec.reason.as_ref();
             let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
@@ -308,10 +319,43 @@ impl Judge {
         if is_named || !case.policies.values().any(is_pinned) {
             verdict.digest = None;
         }
+        drop(turn);
         (text, verdict)
+    }
+
+    /// The turns of a namespace.
+    fn turn(&self, from: &str) -> Arc<Semaphore> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turns.entry(from.to_owned());
+        Arc::clone(turn.or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))))
+    }
+}
+
+/// Keeps the first lines, and says how many there were.
+fn shorten(lines: &mut Vec<String>) {
+    let more = lines.len().saturating_sub(MAX_NAMED);
+    if more > 0 {
+        lines.truncate(MAX_NAMED);
+        lines.push(format!("and {more} more images"));
     }
 }
 
 fn action(policy: &VerificationPolicy) -> PolicyAction {
     policy.spec.action.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_of_many_lines_are_kept() {
+        let lines = |count: usize| {
+            let mut lines: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+            shorten(&mut lines);
+            lines
+        };
+        assert_eq!(lines(MAX_NAMED).len(), MAX_NAMED);
+        assert_eq!(lines(MAX_NAMED + 2).last().unwrap(), "and 2 more images");
+    }
 }

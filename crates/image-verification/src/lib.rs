@@ -1,8 +1,9 @@
 //! Whether the images of what is delivered meet the VerificationPolicies of the cluster.
 //!
 //! In: objects as they are about to be applied, and the namespace of the object that delivers them. Out: warnings, and the digests
-//! that are to stand beside tags where a policy wants that; or the images that are refused, each with the policy and the reason. What cannot be understood or asked is refused: a mistake in a policy must not let through what it was made to
-//! stop ([ADR 33](../../../docs/adr/0033-verification-policies.md)).
+//! of images that a policy wants applied by digest; or the images that are refused, each with the policy and the reason. What cannot
+//! be understood or asked is refused: a mistake in a policy must not let through what it was made to stop
+//! ([ADR 33](../../../docs/adr/0033-verification-policies.md)).
 //!
 //! | module | what it is |
 //! |---|---|
