@@ -413,6 +413,18 @@ fn what_runs_is_verified_link_by_link() {
         ensure!(maps.get_opt("stray").await?.is_some());
         let said = windlass.run(&["verify", "configmap/stray"], 3).await?;
         ensure!(said.contains("nothing of Flux delivers it"), "{said}");
+        // Labels that claim a delivery prove nothing.
+        let labels = json!({
+            "kustomize.toolkit.fluxcd.io/name": "app", "kustomize.toolkit.fluxcd.io/namespace": ns,
+        });
+        let stray = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "stray", "namespace": ns, "labels": labels}});
+        objects::apply(&test.client, &stray).await?;
+        let said = windlass.run(&["verify", "configmap/stray"], 3).await?;
+        ensure!(
+            has(&said, "broken", "delivery", "its inventory does not have it"),
+            "{said}"
+        );
         Ok(())
     });
 }

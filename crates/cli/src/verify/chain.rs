@@ -11,9 +11,11 @@ use delivery_graph::{kind, one_line};
 use image_verification::images;
 use image_verification::scope::Way;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::Api;
 use kube::api::ListParams;
+use kube::core::Selector;
+use manifest::ObjectId;
 use oci_client::image_name::ImageName;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,7 +74,7 @@ pub(super) async fn run(
     let found = climb(&Reader::new(cluster), &object).await;
     let mut links = images(cluster, &object, &found, trust).await;
     links.extend(by_hand(&object));
-    links.extend(deliveries(cluster, &found).await);
+    links.extend(deliveries(cluster, &object, &found).await);
     // Those of one verdict stay in the order of the chain.
     links.sort_by_key(|link| link.verdict);
     let text = match is_json {
@@ -129,9 +131,16 @@ async fn images(cluster: &Cluster, object: &Value, found: &Finding, trust: &Trus
         from: from.unwrap_or(to),
         to,
     };
-    let pods = pods(cluster, object).await;
     let mut links = Vec::new();
-    for text in images::named(fields) {
+    let pods = pods(cluster, object).await.unwrap_or_else(|why| {
+        let id = object::id(object).to_string();
+        links.push(Link::new("image", id, Verdict::Unproven, why));
+        Vec::new()
+    });
+    let named = images::named(fields);
+    // Pods may run what the object does not name: an earlier revision, and containers that others add.
+    let of_pods = pods.iter().filter_map(Value::as_object).flat_map(images::named);
+    for text in of_pods.chain(named.iter().copied()).collect::<BTreeSet<_>>() {
         let image = match ImageName::parse(text) {
             Ok(image) => image,
             Err(error) => {
@@ -140,7 +149,13 @@ async fn images(cluster: &Cluster, object: &Value, found: &Finding, trust: &Trus
             }
         };
         let running = running(&pods, text);
-        links.push(runs(text, &image, &running));
+        links.push(match named.contains(text) {
+            true => runs(text, &image, &running),
+            false => {
+                let message = "Pods run it, and the object does not name it: an earlier revision, or a container that others add";
+                Link::new("image", text, Verdict::Unproven, message)
+            }
+        });
         let mut digests: Vec<Digest> = running.keys().flatten().copied().take(MAX_DIGESTS).collect();
         if digests.is_empty() {
             let known = match image.digest {
@@ -165,29 +180,26 @@ async fn images(cluster: &Cluster, object: &Value, found: &Finding, trust: &Trus
     links
 }
 
-/// The Pods of an object: itself, or those that its selector finds.
-async fn pods(cluster: &Cluster, object: &Value) -> Vec<Value> {
-    if text(object, "/kind") == "Pod" {
-        return vec![object.clone()];
+/// The Pods of an object: itself, or those that its selector finds. Of Jobs, those that have ended, too.
+async fn pods(cluster: &Cluster, object: &Value) -> Result<Vec<Value>, String> {
+    let kind = text(object, "/kind");
+    if kind == "Pod" {
+        return Ok(vec![object.clone()]);
     }
-    let labels = object
-        .pointer("/spec/selector/matchLabels")
-        .and_then(Value::as_object);
-    let Some(labels) = labels.filter(|labels| !labels.is_empty()) else {
-        return Vec::new();
-    };
-    let labels = labels.iter();
-    let labels = labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
-    let parameters = ListParams::default().labels(&labels.collect::<Vec<_>>().join(","));
+    let selector = object.pointer("/spec/selector").cloned().unwrap_or_default();
+    let selector = serde_json::from_value::<LabelSelector>(selector).ok();
+    let selector = selector.and_then(|selector| Selector::try_from(selector).ok());
+    let selector = selector.map(|selector| selector.to_string()).unwrap_or_default();
+    if selector.is_empty() {
+        return Ok(Vec::new());
+    }
     let api: Api<Pod> = Api::namespaced(cluster.client(), object::namespace(object));
-    // Without the right to list them nothing is known of what runs.
-    let pods = api
-        .list(&parameters)
-        .await
-        .map(|list| list.items)
-        .unwrap_or_default();
-    let pods = pods.iter().filter_map(|pod| serde_json::to_value(pod).ok());
-    pods.collect()
+    let pods = api.list(&ListParams::default().labels(&selector)).await;
+    let pods =
+        pods.map_err(|error| format!("its Pods cannot be listed: {}", error_chain::condensed(&error)))?;
+    let pods = pods.items.iter().filter_map(|pod| serde_json::to_value(pod).ok());
+    let runs = |pod: &Value| kind == "Job" || !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
+    Ok(pods.filter(runs).collect())
 }
 
 /// How many containers run an image with which digest; None where the node does not tell it.
@@ -256,27 +268,13 @@ fn by_hand(object: &Value) -> Vec<Link> {
 }
 
 /// What delivers it, one above the other, and what that is made of.
-async fn deliveries(cluster: &Cluster, found: &Finding) -> Vec<Link> {
+async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding) -> Vec<Link> {
     let mut links = Vec::new();
+    let mut below = Some(object::id(object));
     for deliverer in deliverers(found) {
-        let (verdict, message) = match deliverer.state {
-            State::Ready => (Verdict::Good, format!("has applied {}", deliverer.revision)),
-            State::Behind => (
-                Verdict::Good,
-                format!(
-                    "has applied {}; its source has a newer revision",
-                    deliverer.revision
-                ),
-            ),
-            State::Suspended => (
-                Verdict::Unproven,
-                format!("is suspended at {}", deliverer.revision),
-            ),
-            State::NotReady | State::Absent | State::Unreadable => {
-                (Verdict::Broken, deliverer.message.clone())
-            }
-        };
-        links.push(Link::new("delivery", deliverer.object.clone(), verdict, message));
+        let is_itself = deliverer.object == found.object;
+        links.push(delivery(cluster, deliverer, below.as_ref().filter(|_| !is_itself)).await);
+        below = kind::parse_id(&deliverer.object);
         let mut sources = Vec::new();
         collect_sources(deliverer, &mut sources);
         for source in sources {
@@ -293,6 +291,53 @@ async fn deliveries(cluster: &Cluster, found: &Finding) -> Vec<Link> {
         ));
     }
     links
+}
+
+/// Whether something has applied an object: labels say so, which anyone may set, and the inventory must have it.
+async fn delivery(cluster: &Cluster, deliverer: &Finding, below: Option<&ObjectId>) -> Link {
+    let link = |verdict, message: String| Link::new("delivery", deliverer.object.clone(), verdict, message);
+    let (verdict, message) = match deliverer.state {
+        State::Ready => (Verdict::Good, format!("has applied {}", deliverer.revision)),
+        State::Behind => (
+            Verdict::Good,
+            format!(
+                "has applied {}; its source has a newer revision",
+                deliverer.revision
+            ),
+        ),
+        State::Suspended => (
+            Verdict::Unproven,
+            format!("is suspended at {}", deliverer.revision),
+        ),
+        State::NotReady | State::Absent | State::Unreadable => (Verdict::Broken, deliverer.message.clone()),
+    };
+    let Some(below) = below.filter(|_| verdict != Verdict::Broken) else {
+        return link(verdict, message);
+    };
+    let read = match kind::parse_id(&deliverer.object) {
+        Some(id) => cluster.get(&id).await.ok().flatten(),
+        None => None,
+    };
+    in_inventory(read.as_ref(), below, link, (verdict, message))
+}
+
+fn in_inventory(
+    deliverer: Option<&Value>,
+    below: &ObjectId,
+    link: impl Fn(Verdict, String) -> Link,
+    (verdict, message): (Verdict, String),
+) -> Link {
+    match deliverer.filter(|deliverer| deliverer.pointer("/status/inventory").is_some()) {
+        None => link(
+            Verdict::Unproven,
+            format!("{message}, and has no inventory that can be read"),
+        ),
+        Some(deliverer) if object::has_applied(deliverer, below) => link(verdict, message),
+        Some(_) => link(
+            Verdict::Broken,
+            format!("labels of {below} say that this has applied it, and its inventory does not have it"),
+        ),
+    }
 }
 
 fn deliverers(found: &Finding) -> impl Iterator<Item = &Finding> {
@@ -395,6 +440,29 @@ mod tests {
             verdict(&pinned, &[pod(&[&one])]),
             (Verdict::Broken, said(&format!("{ONE} runs, and not {TWO}")))
         );
+    }
+
+    #[test]
+    fn labels_alone_are_no_delivery() {
+        let below = ObjectId {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: "n".to_owned(),
+            name: "web".to_owned(),
+        };
+        let verdict = |deliverer: Option<Value>| {
+            let link = |verdict, message: String| Link::new("delivery", "k", verdict, message);
+            let good = (Verdict::Good, "has applied it".to_owned());
+            in_inventory(deliverer.as_ref(), &below, link, good).verdict
+        };
+        let inventory = |ids: &[&str]| {
+            let entries: Vec<_> = ids.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+            Some(json!({"status": {"inventory": {"entries": entries}}}))
+        };
+        assert_eq!(verdict(inventory(&["n_web_apps_Deployment"])), Verdict::Good);
+        assert_eq!(verdict(inventory(&["n_other_apps_Deployment"])), Verdict::Broken);
+        assert_eq!(verdict(Some(json!({"status": {}}))), Verdict::Unproven);
+        assert_eq!(verdict(None), Verdict::Unproven);
     }
 
     #[test]
