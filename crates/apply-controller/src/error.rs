@@ -45,7 +45,7 @@ pub enum Error {
     /// The manifests could not be built. Several may share the result.
     #[error(transparent)]
     Build(Arc<BuildError>),
-    /// Images do not meet a policy; tells of each.
+    /// Images do not meet a policy. The text names them.
     #[error("{0}")]
     Images(String),
     /// Objects could not be validated or applied; tells of each.

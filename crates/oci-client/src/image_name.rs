@@ -18,13 +18,13 @@ const LATEST: &str = "latest";
 /// A text that names no image.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// No repository.
+    /// Not the name of a repository.
     #[error(transparent)]
     Name(#[from] name::Error),
-    /// No tag.
+    /// Not a tag.
     #[error("'{0}' is not a tag")]
     Tag(String),
-    /// A digest that is none, or is not of SHA-256.
+    /// Not a digest of SHA-256.
     #[error("'{0}' is not a digest of SHA-256")]
     Digest(String),
 }

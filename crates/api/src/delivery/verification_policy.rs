@@ -46,7 +46,7 @@ use crate::source::ArtifactVerification;
     },
 ]))]
 pub struct VerificationPolicySpec {
-    /// Why, for people. What is refused repeats it.
+    /// Why, for people. Messages about refused images repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 500))]
     pub reason: Option<String>,
