@@ -5,11 +5,11 @@ use std::time::Duration;
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
-use image_verification::Judge;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
+use verification_policy::images::Judge;
 
 use crate::builds::Builds;
 use crate::decryption::Decryption;

@@ -10,7 +10,6 @@ use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source
 use controller_kit::runtime::{ReconcileTrigger, scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::stream::{Stream, StreamExt as _};
-use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
@@ -24,6 +23,7 @@ use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use verification_policy::images::Judge;
 
 use crate::builds::Builds;
 use crate::context::Context;

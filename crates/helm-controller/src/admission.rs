@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
-use image_verification::Judge;
 use manifest::Object;
+use verification_policy::images::Judge;
 
 /// Holds what a HelmRelease renders against the policies.
 pub struct ImageAdmission {

@@ -7,12 +7,12 @@ use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Backoff;
-use image_verification::Judge;
 use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
 use tokio_util::sync::CancellationToken;
+use verification_policy::images::Judge;
 
 use crate::charts::Charts;
 use crate::flags::Policy;

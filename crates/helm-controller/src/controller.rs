@@ -10,7 +10,6 @@ use controller_kit::flags::ALL_CONFIGS;
 use controller_kit::queue::Slot;
 use controller_kit::runtime::{scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
-use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
@@ -20,6 +19,7 @@ use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use verification_policy::images::Judge;
 
 use crate::charts::Charts;
 use crate::context::Context;

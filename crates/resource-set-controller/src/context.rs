@@ -10,7 +10,6 @@ use cluster_access::targets::Targets;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
 use controller_kit::record::Writer;
-use image_verification::Judge;
 use kube::Client;
 use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -24,6 +23,7 @@ use resource_set::references::Reference;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use transport::http;
+use verification_policy::images::Judge;
 
 use crate::environment::Environments;
 

@@ -15,7 +15,6 @@ use controller_kit::runtime::{
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::stream::{Stream, StreamExt as _};
-use image_verification::Judge;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::ResourceExt as _;
@@ -27,6 +26,7 @@ use reconcile_kit::{configs, sources};
 use remote_access::identity::Identities;
 use resource_set::references::Reference;
 use tracing::Instrument as _;
+use verification_policy::images::Judge;
 
 use crate::context::{Context, Memory};
 use crate::environment::{self, Environments};

@@ -80,7 +80,7 @@ pub(crate) enum Error {
     Target(#[from] targets::Error),
     /// Images do not meet a policy.
     #[error(transparent)]
-    Images(#[from] image_verification::Error),
+    Images(#[from] verification_policy::images::Error),
     /// The apply.
     #[error("{within}{}", error.to_string())]
     Apply {

@@ -7,12 +7,12 @@ use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
-use image_verification::Judged;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Prepared};
 use manifest::{Object, ObjectId};
 use reconcile_kit::base::placement;
+use verification_policy::images::Judged;
 
 use super::build::{self, Freshness, Output};
 use super::decrypt::Hidden;

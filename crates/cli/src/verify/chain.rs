@@ -8,8 +8,6 @@ use delivery_graph::field_managers::{self, Program};
 use delivery_graph::object::{self, list, text};
 use delivery_graph::walk::{Finding, State};
 use delivery_graph::{kind, one_line};
-use image_verification::images;
-use image_verification::scope::Way;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::Api;
@@ -19,6 +17,8 @@ use manifest::ObjectId;
 use oci_client::image_name::ImageName;
 use serde::Serialize;
 use serde_json::Value;
+use verification_policy::images;
+use verification_policy::scope::Way;
 
 use super::trust::{Signed, Trust};
 use crate::cluster::anything::Named;

@@ -10,12 +10,12 @@ use artifact::Digest;
 use clap::Args;
 use delivery_graph::kind;
 use error_chain::chain;
-use image_verification::Verifier;
-use image_verification::scope::{self, Way};
 use oci_client::image_name::ImageName;
 use oci_verify::{Material, NamedSecret, SigstoreRoot};
 use signature::cosign::PublicKey;
 use tokio::time::Instant;
+use verification_policy::images::Verifier;
+use verification_policy::scope::{self, Way};
 
 use crate::cluster::{Cluster, Failure};
 use crate::push::{login, registry};

@@ -19,10 +19,10 @@ use oci_verify::SigstoreRoot;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::images;
+use super::named;
+use super::verifier::Verifier;
 use crate::scope::{self, Way};
 use crate::tally::{Outcome, Tally};
-use crate::verifier::Verifier;
 
 /// Images of one delivery that are held against policies.
 const MAX_IMAGES: usize = 500;
@@ -69,7 +69,7 @@ impl Judged {
     /// Names the images of an object by their digests, where a policy wants that. Returns whether that changed it.
     pub fn pin(&self, object: &mut Object) -> bool {
         let new = |text: &str| Some(format!("{text}@{}", self.pins.get(text)?));
-        self.pins() && images::rename(object.value_mut(), &new)
+        self.pins() && named::rename(object.value_mut(), &new)
     }
 }
 
@@ -248,7 +248,7 @@ impl Judge {
             if covering.is_empty() {
                 continue;
             }
-            for text in images::named(object.value()) {
+            for text in named::named(object.value()) {
                 let image = ImageName::parse(text).map_err(|error| error.to_string());
                 let repository = image.as_ref().ok().map(ImageName::repository);
                 // What is no name may be that of anything.

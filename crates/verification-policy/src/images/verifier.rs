@@ -9,7 +9,7 @@ use oci_client::image_name::ImageName;
 use oci_verify::SigstoreRoot;
 use tokio::time::Instant;
 
-use crate::inspect::Inspector;
+use super::inspect::Inspector;
 use crate::scope;
 use crate::trust::{Trust, Trusts};
 
