@@ -7,7 +7,6 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt as _};
-use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
@@ -19,6 +18,9 @@ use crate::runtime::{scoped_api, watch_changes};
 
 /// How often it is looked whether the kind is served, while it is not known.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Looks after which a warning says that the list has not come.
+const TELL_AFTER: u32 = 10;
 
 /// All objects of a kind. While the API server cannot be reached they are as they were.
 pub struct Rules<K>
@@ -57,11 +59,20 @@ where
 
     /// Waits until they are known. Where the kind is not installed there are none; `then` says what that means.
     pub async fn wait_until_ready(&self, then: &str) {
+        let (kind, group) = (K::kind(&()), K::group(&()));
+        let (client, version) = (self.api.clone().into_client(), K::api_version(&()));
+        // By discovery, which everyone may read. A list that is forbidden says nothing about whether the kind is installed.
         let is_missing = async {
-            loop {
-                match self.api.list_metadata(&ListParams::default().limit(1)).await {
+            for number in 1_u32.. {
+                match client.list_api_group_resources(&version).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => break,
+                    Ok(served) if served.resources.iter().all(|served| served.kind != *kind) => break,
                     _ => tokio::time::sleep(LOOK_AGAIN).await,
+                }
+                if number.is_multiple_of(TELL_AFTER) {
+                    tracing::warn!(
+                        "waiting for the list of {kind} of {group}: may this controller list and watch them?"
+                    );
                 }
             }
         };
@@ -69,7 +80,7 @@ where
             // It ends with the watch, and the process with that.
             _ = self.store.wait_until_ready() => {}
             () = is_missing => {
-                tracing::warn!("the kind {} of {} is not installed: {then}", K::kind(&()), K::group(&()));
+                tracing::warn!("the kind {kind} of {group} is not installed: {then}");
             }
         }
     }
