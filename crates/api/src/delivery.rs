@@ -33,7 +33,8 @@ pub use preview::{
     PullRequestFilter,
 };
 pub use verification_policy::{
-    PolicyAction, PolicyImages, RequiredAttestation, VerificationPolicy, VerificationPolicySpec,
+    PolicyAction, PolicyImages, PolicySourceKind, PolicySources, RequiredAttestation, VerificationPolicy,
+    VerificationPolicySpec,
 };
 
 /// This group.

@@ -1,11 +1,11 @@
-//! Images that were held against policies, counted.
+//! What was held against policies, counted.
 
 use controller_kit::metrics::Metrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-/// What came of an image and a policy.
+/// What came of an image or a source, and a policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outcome {
     Met,
@@ -20,20 +20,39 @@ struct Labels {
 }
 
 /// Counts. No label has what a tenant wrote.
+#[derive(Clone)]
 pub(crate) struct Tally {
     kind: &'static str,
-    images: Family<Labels, Counter>,
+    counts: Family<Labels, Counter>,
 }
 
 impl Tally {
-    /// For objects of a kind that deliver.
-    pub(crate) fn new(kind: &'static str, metrics: &Metrics) -> Self {
-        let images = Family::default();
+    /// Of images, for objects of a kind that deliver.
+    pub(crate) fn of_images(kind: &'static str, metrics: &Metrics) -> Self {
+        let counts = Family::default();
         metrics.register(|registry| {
             let help = "Images that were held against VerificationPolicies";
-            registry.register("windlass_verified_images", help, images.clone());
+            registry.register("windlass_verified_images", help, counts.clone());
         });
-        Self { kind, images }
+        Self { kind, counts }
+    }
+
+    /// Of sources.
+    pub(crate) fn of_sources(metrics: &Metrics) -> Self {
+        let counts = Family::default();
+        metrics.register(|registry| {
+            let help = "Revisions of sources that were held against VerificationPolicies";
+            registry.register("windlass_verified_sources", help, counts.clone());
+        });
+        Self { kind: "", counts }
+    }
+
+    /// The same, for objects of a kind.
+    pub(crate) fn of(&self, kind: &'static str) -> Self {
+        Self {
+            kind,
+            counts: self.counts.clone(),
+        }
     }
 
     pub(crate) fn count(&self, outcome: Outcome) {
@@ -46,6 +65,6 @@ impl Tally {
             kind: self.kind,
             result,
         };
-        self.images.get_or_create(&labels).inc();
+        self.counts.get_or_create(&labels).inc();
     }
 }

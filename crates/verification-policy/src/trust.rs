@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::delivery::{RequiredAttestation, VerificationPolicy};
-use api::source::ArtifactVerification;
+use api::source::{ArtifactVerification, GitRepositoryVerification};
+use artifact::digest::Digest;
 use error_chain::chain;
 use jiff::Timestamp;
 use kube::Client;
-use oci_verify::{Attested, Material, Statement};
+use oci_client::registry::Repository;
+use oci_verify::{AttestationDemand, Attested, Material, SigstoreRoot, Statement};
 use remote_access::Reader;
 use remote_access::identity::Identities;
 use tokio::time::Instant;
@@ -23,7 +25,7 @@ use crate::scope;
 const FRESH_FOR: Duration = Duration::from_secs(10);
 
 /// Whom a policy trusts.
-pub(crate) struct Trust {
+pub struct Trust {
     /// Credentials for registries.
     pub(crate) pull_secrets: Vec<SecretData>,
     /// How registries are reached.
@@ -32,22 +34,28 @@ pub(crate) struct Trust {
     pub(crate) signature: Option<(ArtifactVerification, Material)>,
     /// The attestations that are demanded.
     pub(crate) attestations: Vec<Demand>,
+    /// Who must have signed commits.
+    pub(crate) commits: Option<(GitRepositoryVerification, SecretData)>,
     /// Tells this trust from another one of the same policy.
     pub(crate) digest: u64,
 }
 
 /// An attestation that is demanded.
 pub(crate) struct Demand {
-    pub(crate) predicate_type: String,
-    pub(crate) verification: ArtifactVerification,
-    pub(crate) material: Material,
+    predicate_type: String,
+    verification: ArtifactVerification,
+    material: Material,
     statement: Statement,
     max_age: Option<Duration>,
 }
 
 impl Demand {
+    fn judge_of(&self) -> impl Fn(&Attested) -> Result<(), String> + Sync + '_ {
+        |attested| self.judge(attested)
+    }
+
     /// Judges what an attestation says, and when it was made.
-    pub(crate) fn judge(&self, attested: &Attested) -> Result<(), String> {
+    fn judge(&self, attested: &Attested) -> Result<(), String> {
         self.statement.judge(&attested.predicate)?;
         let Some(max_age) = self.max_age else {
             return Ok(());
@@ -59,6 +67,59 @@ impl Demand {
             true => Err(format!("it was recorded at {recorded_at}, which is too long ago")),
             false => Ok(()),
         }
+    }
+}
+
+impl Trust {
+    /// Returns who must have signed commits, by which keys.
+    ///
+    /// # Errors
+    /// When the policy does not say that, so that no commit can meet it.
+    pub fn commits(&self) -> Result<&(GitRepositoryVerification, SecretData), String> {
+        let missing = "it says nothing of the signatures of commits: spec.sources.git does, and spec.sources.kinds says \
+                       to which sources it applies";
+        self.commits.as_ref().ok_or_else(|| missing.to_owned())
+    }
+
+    /// Returns whether something is demanded of what lies in registries.
+    pub(crate) fn is_about_registries(&self) -> bool {
+        self.signature.is_some() || !self.attestations.is_empty()
+    }
+
+    /// Verifies the signature and the attestations that are demanded of what lies in a registry.
+    ///
+    /// # Errors
+    /// With what is missing, or when the policy demands nothing of it, so that it cannot be met.
+    pub async fn verify(
+        &self,
+        repository: &Repository,
+        digest: Digest,
+        sigstore: &SigstoreRoot,
+    ) -> Result<(), String> {
+        if !self.is_about_registries() {
+            let missing = "it says nothing of the signatures of artifacts in registries: spec.verify does, and \
+                           spec.sources.kinds says to which sources it applies";
+            return Err(missing.to_owned());
+        }
+        if let Some((wanted, material)) = &self.signature {
+            let verified = oci_verify::verify(repository, digest, wanted, material, sigstore).await;
+            verified.map_err(|error| chain(&error))?;
+        }
+        let judges: Vec<_> = self.attestations.iter().map(Demand::judge_of).collect();
+        let demands = self.attestations.iter().zip(&judges);
+        let demands: Vec<_> = demands
+            .map(|(demand, is_met)| AttestationDemand {
+                predicate_type: &demand.predicate_type,
+                specification: &demand.verification,
+                material: &demand.material,
+                is_met,
+            })
+            .collect();
+        if !demands.is_empty() {
+            let attested = oci_verify::verify_attestations(repository, digest, &demands, sigstore).await;
+            attested.map_err(|error| chain(&error))?;
+        }
+        Ok(())
     }
 }
 
@@ -80,8 +141,21 @@ impl Trusts {
         }
     }
 
-    /// Reads what a policy trusts, or why that is not known.
-    pub(crate) async fn of(&self, policy: &VerificationPolicy) -> Known {
+    /// Reads what a policy trusts. Causes of failures are shown only in the policy's namespace, where its Secrets can be read.
+    pub(crate) async fn of(&self, from: &str, policy: &VerificationPolicy) -> Known {
+        self.known_or_read(policy).await.map_err(|problem| {
+            let id = scope::id(policy);
+            tracing::warn!(policy = id, problem, "a VerificationPolicy cannot be applied");
+            match scope::namespace(policy) == from {
+                true => format!("the policy cannot be applied: {problem}"),
+                false => "the policy cannot be applied; its Secrets or expressions are at fault, and the log of the \
+                          controller says which"
+                    .to_owned(),
+            }
+        })
+    }
+
+    async fn known_or_read(&self, policy: &VerificationPolicy) -> Known {
         let metadata = &policy.metadata;
         let key = (
             metadata.uid.clone().unwrap_or_default(),
@@ -132,11 +206,20 @@ impl Trusts {
         for wanted in &spec.attestations {
             attestations.push(demand(wanted, spec.verify.as_ref(), &reader, &mut hasher).await?);
         }
+        let git = spec.sources.as_ref().and_then(|sources| sources.git.as_ref());
+        let commits = match git {
+            Some(wanted) => {
+                let secret = reader.secret(&wanted.secret_ref.name).await;
+                Some((wanted.clone(), secret.map_err(|error| chain(&error))?))
+            }
+            None => None,
+        };
         Ok(Trust {
             pull_secrets,
             settings,
             signature,
             attestations,
+            commits,
             digest: hasher.finish(),
         })
     }

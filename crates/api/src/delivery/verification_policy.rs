@@ -1,13 +1,13 @@
-//! `VerificationPolicy`: which images may be delivered, and what must have been signed and attested about them.
+//! `VerificationPolicy`: which images and sources may be delivered, and what must have been signed and attested about them.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Duration, LocalObjectReference};
-use crate::source::ArtifactVerification;
+use crate::source::{ArtifactVerification, GitRepositoryVerification};
 
-/// What images must meet before they are delivered.
+/// What images and sources must meet before they are delivered.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "delivery.windlass.dev",
@@ -17,9 +17,10 @@ use crate::source::ArtifactVerification;
     namespaced,
     category = "all",
     category = "windlass",
-    doc = "What images must meet before Kustomizations, HelmReleases and ResourceSets deliver them: where they come from, who signed them, what is attested about them.",
+    doc = "What images must meet before Kustomizations, HelmReleases and ResourceSets deliver them, and sources before they become artifacts: where they come from, who signed them, what is attested about them.",
     printcolumn = r#"{"name":"Action","type":"string","jsonPath":".spec.action"}"#,
     printcolumn = r#"{"name":"Images","type":"string","jsonPath":".spec.images.match"}"#,
+    printcolumn = r#"{"name":"Sources","type":"string","jsonPath":".spec.sources.match"}"#,
     printcolumn = r#"{"name":"Suspended","type":"boolean","jsonPath":".spec.suspend"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     derive = "Default",
@@ -29,8 +30,16 @@ use crate::source::ArtifactVerification;
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [
     {
-        "rule": "has(self.verify) || (has(self.attestations) && size(self.attestations) > 0) || (has(self.images.from) && size(self.images.from) > 0) || (has(self.images.pin) && self.images.pin)",
-        "message": "one of spec.verify, spec.attestations, spec.images.from and spec.images.pin is required",
+        "rule": "has(self.images) || has(self.sources)",
+        "message": "one of spec.images and spec.sources is required",
+    },
+    {
+        "rule": "!has(self.images) || has(self.verify) || (has(self.attestations) && size(self.attestations) > 0) || (has(self.images.from) && size(self.images.from) > 0) || (has(self.images.pin) && self.images.pin)",
+        "message": "spec.images needs one of spec.verify, spec.attestations, spec.images.from and spec.images.pin",
+    },
+    {
+        "rule": "!has(self.sources) || has(self.verify) || (has(self.attestations) && size(self.attestations) > 0) || (has(self.sources.from) && size(self.sources.from) > 0) || has(self.sources.git)",
+        "message": "spec.sources needs one of spec.verify, spec.attestations, spec.sources.from and spec.sources.git",
     },
     {
         "rule": "has(self.verify) || !has(self.attestations) || self.attestations.all(one, has(one.verify))",
@@ -46,41 +55,47 @@ use crate::source::ArtifactVerification;
     },
 ]))]
 pub struct VerificationPolicySpec {
-    /// Why, for people. Messages about refused images repeat it.
+    /// Reason, for people. Refusals repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 500))]
     pub reason: Option<String>,
 
-    /// What happens to an image that does not meet the policy. Defaults to Enforce.
+    /// Action on images and sources that do not meet the policy. Defaults to Enforce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Enforce"))]
     pub action: Option<PolicyAction>,
 
-    /// Namespaces to which it applies, such as `shop` or `prod-*`: those of Kustomizations, HelmReleases and ResourceSets, and those
-    /// of the objects that they deliver. Outside the namespace of the controllers, a policy applies to what is delivered from its own
-    /// namespace at most. Defaults to the namespace of the policy.
+    /// Namespaces to which it applies, such as `shop` or `prod-*`: those of sources, of Kustomizations, HelmReleases and ResourceSets,
+    /// and of the objects that they deliver. Outside the namespace of the controllers, a policy applies at most to the sources of its
+    /// own namespace and to deliveries from it. Defaults to the namespace of the policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(min = 1, max = 253)))]
     pub namespaces: Vec<String>,
 
-    /// Images to which it applies.
-    pub images: PolicyImages,
+    /// Images to which it applies; to none if it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<PolicyImages>,
 
-    /// Signature that each of them must have. Its Secrets are in the namespace of the policy.
+    /// Sources to which it applies; to none if it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<PolicySources>,
+
+    /// Signature that each image, OCI artifact and chart in a registry must have. Its Secrets are in the namespace of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<ArtifactVerification>,
 
-    /// Attestations that each of them must have, of every type that is listed.
+    /// Attestations that each image, OCI artifact and chart in a registry must have, of every type that is listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub attestations: Vec<RequiredAttestation>,
 
-    /// Secret of type kubernetes.io/dockerconfigjson in the namespace of the policy, with credentials for registries. Each is sent
-    /// to the registry that the Secret names it for, and to no other.
+    /// Secret of type kubernetes.io/dockerconfigjson in the namespace of the policy, with credentials for the registries of images.
+    /// Each is sent to the registry that the Secret names it for, and to no other. Sources have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Secret in the namespace of the policy with the key ca.crt: certificate authorities of registries, trusted besides the system's.
+    /// Secret in the namespace of the policy with the key ca.crt: certificate authorities of the registries of images, trusted besides
+    /// the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 
@@ -89,10 +104,10 @@ pub struct VerificationPolicySpec {
     pub suspend: bool,
 }
 
-/// What happens to an image that does not meet a policy.
+/// Action on images and sources that do not meet a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PolicyAction {
-    /// Nothing of the revision is applied, and Ready says why.
+    /// Nothing of the revision is stored or applied, and Ready says why.
     #[default]
     Enforce,
     /// It is delivered, and an event says what would be refused.
@@ -124,7 +139,83 @@ pub struct PolicyImages {
     pub pin: bool,
 }
 
-/// An attestation that an image must have.
+/// Sources to which a policy applies, by place: host and path, such as `github.com/org/app`, without scheme, user and `.git`. The place
+/// of a chart is that of its HelmRepository and the chart's name; the place of a bucket is endpoint and name. Places of sources that
+/// are fetched without TLS begin with `http://`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicySources {
+    /// Kinds of sources. Defaults to all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 5))]
+    pub kinds: Vec<PolicySourceKind>,
+
+    /// Places, such as `github.com/org/*`, in which `*` stands for any characters. Defaults to all.
+    #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(min = 1, max = 300)))]
+    pub matching: Vec<String>,
+
+    /// Places to which it does not apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(min = 1, max = 300)))]
+    pub except: Vec<String>,
+
+    /// Places where they may be. Nothing is fetched from anywhere else, submodules and dependencies of charts included. Defaults to
+    /// all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(min = 1, max = 300)))]
+    pub from: Vec<String>,
+
+    /// Who must have signed the commits or tags of GitRepositories. The Secret with the keys is in the namespace of the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitRepositoryVerification>,
+}
+
+/// A kind of source to which a policy applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum PolicySourceKind {
+    /// Buckets. They have no signatures, and meet no policy that demands one.
+    Bucket,
+    /// GitRepositories.
+    GitRepository,
+    /// Charts. Those of an index over HTTP have no signatures; those that are packaged from another source are verified with it.
+    HelmChart,
+    /// Indexes of charts, of which only the place counts.
+    HelmRepository,
+    /// Artifacts in registries.
+    OCIRepository,
+}
+
+impl PolicySourceKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Bucket,
+        Self::GitRepository,
+        Self::HelmChart,
+        Self::HelmRepository,
+        Self::OCIRepository,
+    ];
+
+    /// The kind with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Its name, as in manifests.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bucket => "Bucket",
+            Self::GitRepository => "GitRepository",
+            Self::HelmChart => "HelmChart",
+            Self::HelmRepository => "HelmRepository",
+            Self::OCIRepository => "OCIRepository",
+        }
+    }
+}
+
+/// An attestation that an image, an artifact or a chart must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredAttestation {
@@ -165,7 +256,7 @@ mod tests {
             },
         }))
         .unwrap();
-        assert_eq!(policy.spec.images.matching, ["ghcr.io/org/*"]);
+        assert_eq!(policy.spec.images.as_ref().unwrap().matching, ["ghcr.io/org/*"]);
         assert_eq!(policy.spec.action.unwrap_or_default(), PolicyAction::Enforce);
         let written = serde_json::to_value(&policy.spec).unwrap();
         assert_eq!(written["images"]["match"], json!(["ghcr.io/org/*"]));

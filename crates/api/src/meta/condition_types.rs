@@ -19,6 +19,8 @@ pub const ARTIFACT_IN_STORAGE: &str = "ArtifactInStorage";
 pub const ARTIFACT_OUTDATED: &str = "ArtifactOutdated";
 /// The signature of the source was checked.
 pub const SOURCE_VERIFIED: &str = "SourceVerified";
+/// The artifact meets the VerificationPolicies that apply to it.
+pub const POLICIES_MET: &str = "PoliciesMet";
 /// The source could not be fetched. Present only while true.
 pub const FETCH_FAILED: &str = "FetchFailed";
 /// The chart could not be built. Present only while true.

@@ -11,11 +11,11 @@ use oci_client::credentials;
 use oci_client::image_name::ImageName;
 use oci_client::name::Name;
 use oci_client::registry::{Memory, Repository};
-use oci_verify::{AttestationDemand, SigstoreRoot};
+use oci_verify::SigstoreRoot;
 use tokio::time::Instant;
 use transport::http::Clients;
 
-use crate::trust::{Demand, Trust};
+use crate::trust::Trust;
 
 /// A digest has what it has, and other keys are another trust: what may change is a transparency log that is revoked, or an attestation
 /// that grows old. As long images that are named by digest are delivered while the registry is away.
@@ -75,7 +75,7 @@ impl Inspector {
         (policy, trust): (&str, &Trust),
         end: Instant,
     ) -> Result<(), String> {
-        if trust.signature.is_none() && trust.attestations.is_empty() {
+        if !trust.is_about_registries() {
             return Ok(());
         }
         let key = (policy.to_owned(), trust.digest, image.name.clone(), digest);
@@ -83,25 +83,7 @@ impl Inspector {
             return Ok(());
         }
         let repository = self.repository(image, trust, end)?;
-        if let Some((wanted, material)) = &trust.signature {
-            let verified = oci_verify::verify(&repository, digest, wanted, material, &self.sigstore).await;
-            verified.map_err(|error| chain(&error))?;
-        }
-        let judges: Vec<_> = trust.attestations.iter().map(judge).collect();
-        let demands = trust.attestations.iter().zip(&judges);
-        let demands: Vec<_> = demands
-            .map(|(demand, is_met)| AttestationDemand {
-                predicate_type: &demand.predicate_type,
-                specification: &demand.verification,
-                material: &demand.material,
-                is_met,
-            })
-            .collect();
-        if !demands.is_empty() {
-            let attested =
-                oci_verify::verify_attestations(&repository, digest, &demands, &self.sigstore).await;
-            attested.map_err(|error| chain(&error))?;
-        }
+        trust.verify(&repository, digest, &self.sigstore).await?;
         self.good.insert(key, ());
         Ok(())
     }
@@ -120,10 +102,6 @@ impl Inspector {
             deadline,
         })
     }
-}
-
-fn judge(demand: &Demand) -> impl Fn(&oci_verify::Attested) -> Result<(), String> + Sync + '_ {
-    |attested| demand.judge(attested)
 }
 
 /// Answers that hold for a time.

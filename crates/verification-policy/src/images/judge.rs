@@ -118,7 +118,7 @@ impl Judge {
             namespace: kit.namespace.clone(),
             verifier: Verifier::new(kit.client.clone(), sigstore),
             turns: Mutex::default(),
-            tally: Tally::new(kind, &kit.metrics),
+            tally: Tally::of_images(kind, &kit.metrics),
         };
         (judge, changes)
     }
@@ -156,7 +156,8 @@ impl Judge {
         let mut all = self.policies.all();
         all.retain(|policy| {
             let namespace = scope::namespace(policy);
-            !policy.spec.suspend && (namespace == self.namespace || namespace == from)
+            let is_near = namespace == self.namespace || namespace == from;
+            policy.spec.images.is_some() && !policy.spec.suspend && is_near
         });
         all
     }
@@ -172,6 +173,11 @@ impl Judge {
         near.sort();
         near.hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Returns why a source of another namespace may not be used in this one, if so.
+    pub fn refuses_elsewhere(&self, from: &str, kind: &str, namespace: &str) -> Option<String> {
+        scope::refusal_of_elsewhere(&self.policies.all(), from, (kind, namespace), &self.namespace)
     }
 
     /// Holds the images of objects against the policies that apply to them. `home` is where objects go that name no namespace.
@@ -314,7 +320,7 @@ impl Judge {
                 }
             }
         }
-        let is_pinned = |policy: &Arc<VerificationPolicy>| policy.spec.images.pin;
+        let is_pinned = |policy: &Arc<VerificationPolicy>| scope::pins(policy);
         let is_named = matches!(&case.image, Ok(image) if image.digest.is_some());
         if is_named || !case.policies.values().any(is_pinned) {
             verdict.digest = None;

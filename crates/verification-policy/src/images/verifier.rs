@@ -1,7 +1,5 @@
 //! One image, held against one policy.
 
-use std::sync::Arc;
-
 use api::delivery::VerificationPolicy;
 use artifact::digest::Digest;
 use kube::Client;
@@ -11,7 +9,7 @@ use tokio::time::Instant;
 
 use super::inspect::Inspector;
 use crate::scope;
-use crate::trust::{Trust, Trusts};
+use crate::trust::Trusts;
 
 /// Holds images against policies: reads their Secrets, and asks registries.
 pub struct Verifier {
@@ -45,29 +43,15 @@ impl Verifier {
             return Err(format!("images may not come from {repository}"));
         }
         let spec = &policy.spec;
-        if spec.verify.is_none() && spec.attestations.is_empty() && !spec.images.pin {
+        if spec.verify.is_none() && spec.attestations.is_empty() && !scope::pins(policy) {
             return Ok(());
         }
-        let trust = self.trust(from, policy).await?;
+        let trust = self.trusts.of(from, policy).await?;
         let digest = match digest {
             Some(digest) => *digest,
             None => *digest.insert(self.inspector.digest(image, &trust, end).await?),
         };
         let uid = policy.metadata.uid.as_deref().unwrap_or_default();
         self.inspector.verify((image, digest), (uid, &trust), end).await
-    }
-
-    /// What a policy trusts. Causes are shown only in the policy's namespace, where its Secrets can be read.
-    async fn trust(&self, from: &str, policy: &VerificationPolicy) -> Result<Arc<Trust>, String> {
-        self.trusts.of(policy).await.map_err(|problem| {
-            let id = scope::id(policy);
-            tracing::warn!(policy = id, problem, "a VerificationPolicy cannot be applied");
-            match scope::namespace(policy) == from {
-                true => format!("the policy cannot be applied: {problem}"),
-                false => "the policy cannot be applied; its Secrets or expressions are at fault, and the log of the \
-                          controller says which"
-                    .to_owned(),
-            }
-        })
     }
 }
