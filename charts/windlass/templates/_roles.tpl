@@ -28,6 +28,10 @@
 - apiGroups: [source.toolkit.fluxcd.io, source.extensions.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch, create, update, patch, delete]
+# Where sources may be, and who must have signed them.
+- apiGroups: [delivery.windlass.dev]
+  resources: [verificationpolicies]
+  verbs: [get, list, watch]
 {{- end }}
 
 {{- define "windlass.rules.apply" -}}
@@ -40,7 +44,7 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch]
-# When nothing new is delivered, and which images are.
+# When nothing new is delivered, and which images and sources are.
 - apiGroups: [delivery.windlass.dev]
   resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]
@@ -59,7 +63,7 @@
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch]
-# When nothing new is delivered, and which images are.
+# When nothing new is delivered, and which images and sources are.
 - apiGroups: [delivery.windlass.dev]
   resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]
@@ -161,7 +165,7 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [environmentpolicies, environmentpolicies/status]
   verbs: [get, list, watch, update, patch]
-# When nothing new is delivered, and which images are.
+# When nothing new is delivered, and which images and sources are.
 - apiGroups: [delivery.windlass.dev]
   resources: [freezes, verificationpolicies]
   verbs: [get, list, watch]

@@ -15,7 +15,7 @@ use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, change,
 use crate::upload::Upload;
 
 /// Where the store is, unless `STORAGE_EMULATOR_HOST` says otherwise.
-const ENDPOINT: &str = "https://storage.googleapis.com";
+pub const ENDPOINT: &str = "https://storage.googleapis.com";
 
 /// A bucket.
 pub struct Gcs {

@@ -3,15 +3,18 @@
 //! The order of a start: open the store and verify it, serve it ([`Plane`]), say that this process is ready, watch. With a store in each
 //! replica the first two come before leadership ([`standby`](crate::standby)). On shutdown the workers end first, the servers last.
 
+use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use api::delivery::VerificationPolicy;
 use api::meta::{StatusObject as _, TRUE, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRepository, OCIRepository};
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
 use controller_kit::flags::parse_label_selector;
 use controller_kit::queue::Queue;
+use controller_kit::rules::Changes;
 use controller_kit::runtime::{
     Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
 };
@@ -19,11 +22,12 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
-use kube::core::{PartialObjectMeta, SelectorExt as _};
+use kube::core::{NamespaceResourceScope, PartialObjectMeta, SelectorExt as _};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Resource};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tracing::Instrument as _;
+use verification_policy::sources::Judge;
 
 use crate::backup::Backup;
 use crate::flags::{Flags, Settings};
@@ -68,7 +72,10 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
     let backup = settings
         .backup
         .map(|spec| Backup::new(spec, place, store.clone(), fetcher.clone(), meters.backup.clone()));
+    let (policies, policies_changed) = Judge::new(&kit, &flags.common.watch);
     let shared = Shared {
+        policies: Arc::new(policies),
+        ruled: broadcast::channel(CHANGES).0,
         flags,
         kit,
         store,
@@ -81,7 +88,16 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
         touched_secrets: broadcast::channel(CHANGES).0,
     };
     let token = shared.kit.token.clone();
+    let obey = shared.follow_policies(policies_changed);
     let work = async {
+        // Nothing is fetched before it is known what may be.
+        let known = tokio::select! {
+            () = shared.policies.wait_until_ready() => true,
+            () = token.cancelled() => false,
+        };
+        if !known {
+            return;
+        }
         tokio::join!(
             shared.reconcile_all::<GitRepository>(),
             shared.reconcile_all::<OCIRepository>(),
@@ -97,12 +113,12 @@ pub(crate) async fn run(flags: Flags, kit: Kit, served: Option<Plane>) -> anyhow
                 shared.store.clone(),
                 settings.retention.retention_ttl,
                 &meters,
-                token
+                token.clone()
             ),
-        )
+        );
     };
     tokio::select! {
-        _ = work => {}
+        ((), ()) = async { tokio::join!(work, obey) } => {}
         // They end when they are told to, which is below.
         Some(ended) = servers.join_next() => ended??,
     }
@@ -117,6 +133,9 @@ struct Shared {
     store: Store,
     fetcher: Fetcher,
     backup: Option<Backup>,
+    policies: Arc<Judge>,
+    /// VerificationPolicies that changed, as they are and as they were.
+    ruled: broadcast::Sender<Vec<Arc<VerificationPolicy>>>,
     meters: Meters,
     address: AdvertisedAddress,
     /// Sources whose spec or artifact changed, for the kinds that build upon them.
@@ -140,6 +159,7 @@ impl Shared {
             cache: Cache::new(objects),
             store: self.store.clone(),
             fetcher: self.fetcher.clone(),
+            policies: Arc::clone(&self.policies),
             backup: self.backup.clone(),
             recorder: kit.recorder.clone(),
             metrics: kit.metrics.clone(),
@@ -152,6 +172,7 @@ impl Shared {
         });
         let wake = self.wake_dependents(context.cache.clone(), queue.clone());
         let mend = self.wake_failed(context.cache.clone(), queue.clone());
+        let obey = self.wake_ruled(context.cache.clone(), queue.clone());
         let feed = {
             let (queue, changed) = (queue.clone(), self.changed.clone());
             touched.for_each(move |reference| {
@@ -171,6 +192,7 @@ impl Shared {
             // A watch never ends by itself.
             () = feed => {}
             () = mend => {}
+            () = obey => {}
             () = wake, if K::HAS_INPUTS => {}
         }
     }
@@ -201,6 +223,7 @@ impl Shared {
             artifacts: Cache::new(artifacts),
             store: self.store.clone(),
             fetcher: self.fetcher.clone(),
+            policies: Arc::clone(&self.policies),
             recorder: kit
                 .recorder
                 .beside(kit.client.clone(), generator::MANAGER, kit.token.clone()),
@@ -227,6 +250,7 @@ impl Shared {
             std::future::ready(())
         });
         let wake = self.wake_generators(context.generators.clone(), queue.clone());
+        let obey = self.wake_ruled(context.generators.clone(), queue.clone());
         let work = async {
             // Who keeps an ExternalArtifact is known only when all are.
             let (artifacts, generators) = (context.artifacts.clone(), context.generators.clone());
@@ -250,6 +274,7 @@ impl Shared {
             () = feed => {}
             () = tell => {}
             () = wake => {}
+            () = obey => {}
         }
     }
 
@@ -284,6 +309,39 @@ impl Shared {
                 let is_concerned = |source| object.inputs().contains(source);
                 if source.as_ref().is_none_or(is_concerned) {
                     queue.add(ObjectKey::from_object(&*object));
+                }
+            }
+        }
+    }
+
+    /// Tells of VerificationPolicies that change. Ends with the process.
+    async fn follow_policies(&self, changes: Changes<VerificationPolicy>) {
+        let follow = self.policies.follow(changes, |both| {
+            let _ = self.ruled.send(both.to_vec()); // no one may listen
+        });
+        tokio::select! {
+            () = follow => {}
+            () = self.kit.token.cancelled() => {}
+        }
+    }
+
+    /// Queues the objects of a kind to which a VerificationPolicy applies that changed. Ends with the process.
+    async fn wake_ruled<K>(&self, cache: Cache<K>, queue: Queue<ObjectKey>)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Send + Sync + 'static,
+    {
+        let mut ruled = self.ruled.subscribe();
+        loop {
+            let policies = match ruled.recv().await {
+                Ok(policies) => Some(policies),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return,
+            };
+            for object in cache.store().state() {
+                let key = ObjectKey::from_object(&*object);
+                let is_concerned = |policies: &Vec<_>| self.policies.concerns(policies, &key.namespace);
+                if policies.as_ref().is_none_or(is_concerned) {
+                    queue.add(key);
                 }
             }
         }

@@ -13,9 +13,10 @@ mod oci;
 
 use std::time::Duration;
 
-use api::meta::condition_types::{FETCH_FAILED, STORAGE_OPERATION_FAILED};
+use api::meta::condition_types::{FETCH_FAILED, POLICIES_MET, STORAGE_OPERATION_FAILED};
 use api::meta::reasons;
 use transport::http;
+use verification_policy::sources::Refusal;
 
 use crate::fetch::helm_repository;
 use crate::kind::git_repository;
@@ -52,6 +53,9 @@ pub(crate) enum Error {
     /// Credentials or a connection.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// A VerificationPolicy does not let it in.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
     /// A GitRepository.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -136,6 +140,7 @@ impl Error {
         let (type_, reason) = match self {
             Self::TimedOut { failed, .. } => return failed.condition(),
             Self::Unsupported { .. } => return (None, UNSUPPORTED),
+            Self::Policy(_) => (POLICIES_MET, reasons::VERIFICATION_ERROR),
             Self::Access(error) => error.condition(),
             Self::Git(error) => error.condition(),
             Self::Oci(error) => error.condition(),
@@ -159,6 +164,7 @@ impl Error {
         let of_kind = match self {
             Self::TimedOut { failed, .. } => Some(failed.disposition()),
             Self::Unsupported { .. } => Some(Disposition::Stalled),
+            Self::Policy(refusal) if refusal.is_final => Some(Disposition::Stalled),
             Self::HelmRepository(error) if error.is_final() => Some(Disposition::Stalled),
             Self::Access(error) => error.disposition(),
             Self::Git(error) => error.disposition(),

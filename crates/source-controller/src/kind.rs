@@ -12,12 +12,14 @@ pub(crate) use bucket::AccessError as BucketAccessError;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use api::delivery::PolicySourceKind;
 use api::meta::{Artifact, HasConditions, reasons};
 use artifact::store::{self, Ingest, Record};
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use verification_policy::sources::{Origin, Trust};
 
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
@@ -49,6 +51,8 @@ pub(crate) trait Kind:
     const HAS_TIMEOUT: bool = true;
     /// Reason of the condition that says that the artifact is not the newest.
     const OUTDATED_REASON: &'static str = "NewRevision";
+    /// Its name for VerificationPolicies.
+    const POLICY_KIND: PolicySourceKind;
     /// Objects that the spec refers to, as read.
     type References: Send + Sync + 'static;
     /// Fetched content, ready to be stored.
@@ -114,6 +118,24 @@ pub(crate) trait Kind:
             field: "spec.verify".to_owned(),
         }))
     }
+
+    /// Where the content comes from, for VerificationPolicies. None: from other sources alone.
+    fn origin(&self, references: &Self::References) -> Option<Origin>;
+
+    /// Returns whether content may come along from elsewhere, so that policies about other places than the object's own
+    /// may apply.
+    fn brings_others(&self) -> bool {
+        false
+    }
+
+    /// Verifies the content as a VerificationPolicy demands it, before any of it is stored.
+    fn meets(
+        &self,
+        trust: &Trust,
+        references: &Self::References,
+        fetched: &mut Fetched<Self::Content>,
+        fetcher: &Fetcher,
+    ) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Puts the content into an artifact. Blocks.
     fn fill(content: Self::Content, ingest: &mut Ingest) -> Result<(), Error>;

@@ -25,11 +25,13 @@ use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use tokio::time::Instant;
 use transport::received;
+use verification_policy::sources::Origin;
 
 use self::decide::{Decision, Plan, Progress, decide};
 use self::fetch::Fetcher;
 use self::observe::observe;
 use self::status::{Conclusion, Ending, Event, Next};
+use crate::error::Error;
 use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
 use crate::metrics::FetchResult;
 
@@ -73,22 +75,26 @@ pub(crate) async fn reconcile<K: Kind>(key: ObjectKey, context: Arc<Context<K>>)
 
 /// The API server did not take what was concluded.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum RecordError {
     #[error(transparent)]
     Status(#[from] controller_kit::status::Error),
     #[error(transparent)]
     Finalizer(#[from] finalizer::Error),
     #[error("failed to remove the artifacts of a deleted object")]
-    RemoveArtifacts(#[source] crate::error::Error),
+    RemoveArtifacts(#[source] Error),
 }
 
-impl Error {
+impl RecordError {
     fn is_not_found(&self) -> bool {
         matches!(self, Self::Status(error) if error.is_not_found())
     }
 }
 
-async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) -> Result<Outcome, Error> {
+async fn update<K: Kind>(
+    object: Arc<K>,
+    key: &ObjectKey,
+    context: &Context<K>,
+) -> Result<Outcome, RecordError> {
     let object = match finalizer::add(&context.client, &*object, &context.field_manager).await? {
         Some(changed) => {
             context.cache.remember(changed.clone());
@@ -106,14 +112,8 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
         Some(record) => publish_restored(object, &record, context).await?,
         None => object,
     };
-    let observed = observe(
-        object.clone(),
-        &context.client,
-        &context.store,
-        &context.fetcher.identities,
-        context.secrets_read.begin(store_key::<K>(key)),
-    )
-    .await;
+    let reading = context.secrets_read.begin(store_key::<K>(key));
+    let observed = observe(object.clone(), context, reading).await;
     let (object, progress, ending) = match decide(observed) {
         Decision::Fetch(plan) => match carry_out(object, key, plan, context).await? {
             Some(done) => done,
@@ -153,7 +153,7 @@ async fn publish_restored<K: Kind>(
     object: Arc<K>,
     record: &artifact::store::Record,
     context: &Context<K>,
-) -> Result<Arc<K>, Error> {
+) -> Result<Arc<K>, RecordError> {
     let status = status::restored(&*object, record, &context.address, Timestamp::now());
     let object = record::write_status(object, &status, context).await?;
     let event = Event {
@@ -186,18 +186,24 @@ async fn carry_out<K: Kind>(
     key: &ObjectKey,
     plan: Plan<K>,
     context: &Context<K>,
-) -> Result<Option<Done<K>>, Error> {
+) -> Result<Option<Done<K>>, RecordError> {
     let Plan {
         references,
         unless_revision,
+        admission,
         progress,
     } = plan;
     let spec = object.clone();
     let began = Instant::now();
-    let fetcher = context.fetcher.for_run(K::HAS_TIMEOUT.then(|| spec.timeout()));
+    let timeout = K::HAS_TIMEOUT.then(|| spec.timeout());
+    let fetcher = context.fetcher.for_run(admission.clone(), timeout);
+    let origin = spec.origin(&references);
     // Whatever still runs on other threads ends with this function.
     let _stop = fetcher.stop.when_dropped();
     let work = received::counting(context.fetches.received.clone(), async {
+        if let Err(refusal) = origin.iter().try_for_each(|origin| admission.admit(origin)) {
+            return late(&*spec, Error::from(refusal).into());
+        }
         let mut fetched = match spec.fetch(&references, unless_revision, &fetcher).await {
             Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
             Ok(Fetch::New(fetched)) => fetched,
@@ -207,6 +213,11 @@ async fn carry_out<K: Kind>(
             Ok(verified) => verified,
             Err(failure) => return late(&*spec, failure),
         };
+        if let Some(origin) = &origin
+            && let Err(failure) = judge(&*spec, origin, &references, &mut fetched, &fetcher).await
+        {
+            return late(&*spec, failure);
+        }
         let headline = fetched.headline.clone();
         let included = K::included(&references);
         let build = K::build(&fetched.content);
@@ -217,6 +228,7 @@ async fn carry_out<K: Kind>(
                 headline,
                 build,
                 verified,
+                met: admission.met(),
             },
             Err(failure) => late(&*spec, failure),
         }
@@ -292,11 +304,33 @@ async fn verify<K: Kind>(
     }
 }
 
+/// Holds what was fetched against the VerificationPolicies that demand a signature of it.
+async fn judge<K: Kind>(
+    object: &K,
+    origin: &Origin,
+    references: &K::References,
+    fetched: &mut Fetched<K::Content>,
+    fetcher: &Fetcher,
+) -> Result<(), Failure> {
+    let admission = &fetcher.admission;
+    for policy in admission.demanding(origin) {
+        let met = match admission.trust(&policy).await {
+            Ok(trust) => object.meets(&trust, references, fetched, fetcher).await,
+            Err(problem) => Err(problem),
+        };
+        admission.conclude(&policy, met).map_err(|refusal| Failure {
+            error: refusal.into(),
+            seen: Some(fetched.seen.clone()),
+        })?;
+    }
+    Ok(())
+}
+
 async fn conclude<K: Kind>(
     object: Arc<K>,
     conclusion: Conclusion<<K as HasStatus>::Status>,
     context: &Context<K>,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, RecordError> {
     let Conclusion { status, events, next } = conclusion;
     let object = record::write_status(object, &status, context).await?;
     for event in events {
@@ -317,13 +351,17 @@ async fn conclude<K: Kind>(
 }
 
 /// Removes the artifacts of an object that is being deleted, and then lets it go.
-async fn finalize<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) -> Result<Outcome, Error> {
+async fn finalize<K: Kind>(
+    object: Arc<K>,
+    key: &ObjectKey,
+    context: &Context<K>,
+) -> Result<Outcome, RecordError> {
     if !finalizer::is_set(&*object) {
         return Ok(Outcome::Done);
     }
     let removed = store::remove::<K>(key, &context.store)
         .await
-        .map_err(Error::RemoveArtifacts)?;
+        .map_err(RecordError::RemoveArtifacts)?;
     if removed > 0 {
         let event = Event {
             severity: Severity::Trace,
@@ -345,7 +383,7 @@ async fn leave_alone<K: Kind>(
     object: Arc<K>,
     key: &ObjectKey,
     context: &Context<K>,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, RecordError> {
     let is_deleted = object.meta().deletion_timestamp.is_some();
     if object.suspended() && !is_deleted {
         return Ok(Outcome::Done);

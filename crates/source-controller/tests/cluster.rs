@@ -13,6 +13,8 @@ mod charts;
 mod charts_of_servers;
 #[path = "cluster/helm_repository.rs"]
 mod helm_repository;
+#[path = "cluster/policies.rs"]
+mod policies;
 #[path = "cluster/signed_charts.rs"]
 mod signed_charts;
 

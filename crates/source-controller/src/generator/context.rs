@@ -13,6 +13,7 @@ use controller_kit::runtime::Cache;
 use kube::Client;
 use prometheus_client::metrics::counter::Counter;
 use tokio_util::sync::CancellationToken;
+use verification_policy::sources::Judge;
 
 use super::apply::Desired;
 use crate::reconcile::fetch::Fetcher;
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) artifacts: Cache<ExternalArtifact>,
     pub(crate) store: Store,
     pub(crate) fetcher: Fetcher,
+    /// The VerificationPolicies of the cluster.
+    pub(crate) policies: Arc<Judge>,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     /// Bytes of what is fetched for generators.

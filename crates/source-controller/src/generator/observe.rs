@@ -60,6 +60,8 @@ pub(crate) enum Error {
         #[source]
         source: access_from::Denied,
     },
+    #[error("{0}")]
+    Refused(String),
     #[error("unable to get source '{namespace}/{name}'")]
     Get {
         namespace: String,
@@ -72,7 +74,7 @@ pub(crate) enum Error {
 impl Error {
     /// Returns whether a change of a source wakes the generator, so that there is nothing to try again.
     pub(super) fn is_awaited(&self) -> bool {
-        !matches!(self, Self::Get { .. } | Self::Denied { .. })
+        !matches!(self, Self::Get { .. } | Self::Denied { .. } | Self::Refused(_))
     }
 
     /// Returns whether the owner of a source does not want it.
@@ -93,6 +95,12 @@ pub(super) async fn observe(
         let namespace = source.namespace.as_deref().unwrap_or(from);
         if namespace != from {
             check_access(source, namespace, from, context).await?;
+            let refusal = context
+                .policies
+                .refuses_elsewhere(from, source.kind.name(), namespace);
+            if let Some(refusal) = refusal {
+                return Err(Error::Refused(refusal));
+            }
         }
         let input = match source.kind {
             InputKind::ExternalArtifact => external(source, namespace, context)?,

@@ -2,12 +2,14 @@
 
 mod access;
 
+use api::delivery::PolicySourceKind;
 use api::meta::Artifact;
 use api::source::{Bucket, BucketStatus, Source as _};
 use artifact::store::Ingest;
 use bucket_client::index::Memory;
 use bucket_client::{self, File};
 use kube::ResourceExt as _;
+use verification_policy::sources::{Origin, Trust};
 
 use super::{Failure, Fetch, Fetched, Kind, Seen};
 use crate::error::{BucketError, Error};
@@ -25,6 +27,7 @@ pub(crate) struct Content {
 impl Kind for Bucket {
     const NAME: &'static str = "Bucket";
     const HAS_LATEST_URL: bool = true;
+    const POLICY_KIND: PolicySourceKind = PolicySourceKind::Bucket;
     type References = References;
     type Content = Content;
 
@@ -79,6 +82,20 @@ impl Kind for Bucket {
             headline: Some(format!("{} fetched files", content.index.count())),
             content: Content { content, memory },
         }))
+    }
+
+    fn origin(&self, references: &References) -> Option<Origin> {
+        Some(access::origin(self, references))
+    }
+
+    async fn meets(
+        &self,
+        _trust: &Trust,
+        _references: &References,
+        _fetched: &mut Fetched<Content>,
+        _fetcher: &Fetcher,
+    ) -> Result<(), String> {
+        Err("the files of a bucket have no signature".to_owned())
     }
 
     fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {

@@ -8,11 +8,14 @@ pub(crate) mod verify;
 
 use std::collections::BTreeMap;
 
+use api::delivery::PolicySourceKind;
 use api::meta::{AUTHOR_KEY, Artifact, ORIGIN_CREATED_KEY, SUBJECT_KEY};
 use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
 use jiff::Timestamp;
 use remote_access::git;
+use transport::auth;
+use verification_policy::sources::{Origin, Trust};
 
 use crate::error::{Error, GitError};
 use crate::reconcile::fetch::Fetcher;
@@ -35,6 +38,7 @@ impl Kind for GitRepository {
     const NAME: &'static str = "GitRepository";
     const HAS_LATEST_URL: bool = false;
     const HAS_INPUTS: bool = true;
+    const POLICY_KIND: PolicySourceKind = PolicySourceKind::GitRepository;
     type References = References;
     type Content = Content;
 
@@ -150,7 +154,10 @@ impl Kind for GitRepository {
         };
         let filename = format!("{}.tar.gz", content.resolved.commit);
         if self.spec.recurse_submodules {
-            let fetched = submodules::fetch(pack, &mut content, &remotes, fetcher, deadline).await;
+            let fetched = {
+                let way = (&origin(self, references), deadline);
+                submodules::fetch(pack, &mut content, &remotes, fetcher, way).await
+            };
             fetched.map_err(|error| Failure {
                 error,
                 seen: Some(seen.clone()),
@@ -190,6 +197,32 @@ impl Kind for GitRepository {
         Ok(Verified { message })
     }
 
+    fn origin(&self, references: &References) -> Option<Origin> {
+        Some(origin(self, references))
+    }
+
+    fn brings_others(&self) -> bool {
+        self.spec.recurse_submodules
+    }
+
+    async fn meets(
+        &self,
+        trust: &Trust,
+        _references: &References,
+        fetched: &mut Fetched<Content>,
+        _fetcher: &Fetcher,
+    ) -> Result<(), String> {
+        let (wanted, keys) = trust.commits()?;
+        let content = &fetched.content;
+        let pack = content.commit().ok_or("it has no commit")?;
+        let subject = Subject::read(wanted, &content.resolved, pack);
+        let subject = subject.map_err(|error| error_chain::chain(&error))?;
+        let keys = Keys::from_secret(keys);
+        let verifying = tokio::task::spawn_blocking(move || subject.verify(&keys, Timestamp::now()));
+        let verified = verifying.await.map_err(|error| error.to_string())?;
+        verified.map(drop).map_err(|error| error_chain::chain(&error))
+    }
+
     fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {
         content.fill(ingest)
     }
@@ -225,6 +258,16 @@ impl Kind for GitRepository {
     fn note_included(included: Vec<Artifact>, status: &mut GitRepositoryStatus) {
         status.included_artifacts = included;
     }
+}
+
+/// Where the repository is, for VerificationPolicies.
+fn origin(object: &GitRepository, references: &References) -> Origin {
+    let access = &references.access;
+    // Over ssh it says itself which keys the host has. A Secret of which no certificate can be read is refused when it is used.
+    let is_ssh = object.spec.url.starts_with("ssh://");
+    let own_authorities = is_ssh || auth::tls(&access.secret).map_or(true, |tls| tls.ca.is_some());
+    let origin = Origin::of_url(&object.spec.url, false);
+    origin.asked_by(access.proxy.is_some(), own_authorities)
 }
 
 /// A commit at the root of the artifact.

@@ -11,11 +11,13 @@ mod repository;
 
 use std::io::Seek as _;
 
+use api::delivery::PolicySourceKind;
 use api::meta::condition_types::ARTIFACT_IN_STORAGE;
 use api::meta::{Artifact, StatusObject as _, reasons};
 use api::source::{HelmChart, HelmChartStatus};
 use artifact::store::{self, Ingest};
 use kube::ResourceExt as _;
+use verification_policy::sources::{Origin, Trust};
 
 use content::{Content, kind_name, unpack};
 
@@ -31,6 +33,7 @@ impl Kind for HelmChart {
     const HAS_INPUTS: bool = true;
     const HAS_TIMEOUT: bool = false;
     const OUTDATED_REASON: &'static str = "NewChart";
+    const POLICY_KIND: PolicySourceKind = PolicySourceKind::HelmChart;
     type References = References;
     type Content = Content;
 
@@ -80,6 +83,30 @@ impl Kind for HelmChart {
         fetcher: &Fetcher,
     ) -> Result<Verified, Error> {
         references::verify(self, references, fetched, fetcher).await
+    }
+
+    fn origin(&self, references: &References) -> Option<Origin> {
+        references.origin(&self.spec.chart)
+    }
+
+    /// The charts that it needs.
+    fn brings_others(&self) -> bool {
+        true
+    }
+
+    async fn meets(
+        &self,
+        trust: &Trust,
+        _references: &References,
+        fetched: &mut Fetched<Content>,
+        fetcher: &Fetcher,
+    ) -> Result<(), String> {
+        match &fetched.content.origin {
+            Some((repository, digest)) => trust.verify(repository, *digest, &fetcher.sigstore).await,
+            None => {
+                Err("charts of a repository with an index have no signature that can be verified".to_owned())
+            }
+        }
     }
 
     fn fill(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {

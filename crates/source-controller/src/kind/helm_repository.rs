@@ -5,6 +5,7 @@ pub(crate) mod version;
 
 use std::fs::File;
 
+use api::delivery::PolicySourceKind;
 use api::meta::Artifact;
 use api::source::{HelmRepository, HelmRepositoryStatus, HelmRepositoryType, Source as _};
 use artifact::digest::Digest;
@@ -17,6 +18,7 @@ use crate::fetch::helm_repository::{self as repository, Answer, Index, Repositor
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 use remote_access::error::ReadError;
+use verification_policy::sources::{Origin, Trust};
 
 /// Namespace of the keys that name repositories whose index was fetched for a chart.
 const REFRESHED: &str = "helmrepository refreshed for a chart";
@@ -35,6 +37,7 @@ impl Kind for HelmRepository {
     const HAS_LATEST_URL: bool = true;
     const LATEST_NAME: &'static str = "index.yaml";
     const HAS_INPUTS: bool = true;
+    const POLICY_KIND: PolicySourceKind = PolicySourceKind::HelmRepository;
     type References = References;
     type Content = Content;
 
@@ -97,6 +100,21 @@ impl Kind for HelmRepository {
         })
     }
 
+    fn origin(&self, _references: &References) -> Option<Origin> {
+        Some(origin(self))
+    }
+
+    /// An index is not signed. Its charts are what is delivered, and each of them is verified.
+    async fn meets(
+        &self,
+        _trust: &Trust,
+        _references: &References,
+        _fetched: &mut Fetched<Content>,
+        _fetcher: &Fetcher,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
     fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {
         // The files of the artifact are left out: an index is one file, which is its archive already.
         Ok(ingest.set_archive(content.file)?)
@@ -124,6 +142,12 @@ impl Kind for HelmRepository {
     }
 
     fn note_settings(&self, _status: &mut HelmRepositoryStatus) {}
+}
+
+/// Where the repository is, for VerificationPolicies.
+pub(crate) fn origin(object: &HelmRepository) -> Origin {
+    let is_registry = object.spec.type_ == Some(HelmRepositoryType::Oci);
+    Origin::of_url(&object.spec.url, is_registry && object.spec.insecure)
 }
 
 /// Reads the Secrets that the spec names.

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 
+use api::delivery::PolicySourceKind;
 use api::meta::Artifact;
 use api::source::{
     ArtifactVerification, OCILayerOperation, OCILayerSelector, OCIProvider, OCIRepository,
@@ -20,6 +21,7 @@ use oci_client::registry::Repository;
 use oci_client::{self, Reference};
 use transport::auth::{self, SecretData};
 use transport::http;
+use verification_policy::sources::{Origin, Trust};
 use workload_identity::Exchange;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
@@ -55,6 +57,7 @@ pub(crate) struct Content {
 impl Kind for OCIRepository {
     const NAME: &'static str = "OCIRepository";
     const HAS_LATEST_URL: bool = true;
+    const POLICY_KIND: PolicySourceKind = PolicySourceKind::OCIRepository;
     type References = References;
     type Content = Content;
 
@@ -208,6 +211,24 @@ impl Kind for OCIRepository {
                 message: String::new(),
             }),
         }
+    }
+
+    fn origin(&self, references: &References) -> Option<Origin> {
+        let origin = Origin::of_url(&self.spec.url, self.spec.insecure);
+        Some(origin.asked_by(references.proxy.is_some(), references.certificates.is_some()))
+    }
+
+    async fn meets(
+        &self,
+        trust: &Trust,
+        references: &References,
+        fetched: &mut Fetched<Content>,
+        fetcher: &Fetcher,
+    ) -> Result<(), String> {
+        let request = request(self, references, fetcher).await;
+        let request = request.map_err(|error| error.message())?;
+        let digest = fetched.content.manifest;
+        trust.verify(&request.repository, digest, &fetcher.sigstore).await
     }
 
     fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {

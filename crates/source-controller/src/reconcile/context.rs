@@ -1,11 +1,14 @@
 //! Context that all reconciles of a kind share.
 
+use std::sync::Arc;
+
 use artifact::store::Store;
 use controller_kit::events::Recorder;
 use controller_kit::metrics::Metrics;
 use controller_kit::runtime::Cache;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
+use verification_policy::sources::Judge;
 
 use super::fetch::Fetcher;
 use super::secrets_read::SecretsRead;
@@ -20,6 +23,8 @@ pub(crate) struct Context<K: Kind> {
     pub(crate) cache: Cache<K>,
     pub(crate) store: Store,
     pub(crate) fetcher: Fetcher,
+    /// The VerificationPolicies of the cluster.
+    pub(crate) policies: Arc<Judge>,
     /// A copy of what the store has.
     pub(crate) backup: Option<Backup>,
     pub(crate) recorder: Recorder,

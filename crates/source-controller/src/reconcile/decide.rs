@@ -1,9 +1,10 @@
 //! Decide: what is to be done with an object. Pure: what was observed goes in, a [`Decision`] comes out.
 
-use api::meta::HasConditions;
-use api::meta::condition_types::SOURCE_VERIFIED;
+use api::meta::condition_types::{POLICIES_MET, SOURCE_VERIFIED};
+use api::meta::{HasConditions, reasons};
 use artifact::store;
 use controller_kit::conditions;
+use verification_policy::sources::Admission;
 
 use super::observe::Observed;
 use crate::kind::{Failure, Kind};
@@ -21,6 +22,8 @@ pub(crate) struct Plan<K: Kind> {
     pub(crate) references: K::References,
     /// When the remote is at this revision, there is nothing to do.
     pub(crate) unless_revision: Option<String>,
+    /// The VerificationPolicies that it must meet.
+    pub(crate) admission: Admission,
     pub(crate) progress: Progress,
 }
 
@@ -34,6 +37,8 @@ pub(crate) struct Progress {
     pub(crate) has_artifact: bool,
     /// Revisions of the sources that the object builds upon.
     pub(crate) inputs: Vec<(store::ObjectKey, String)>,
+    /// Whether VerificationPolicies apply to it.
+    pub(crate) has_policies: bool,
 }
 
 /// Decides on an object that is neither suspended nor being deleted.
@@ -43,20 +48,37 @@ pub(crate) fn decide<K: Kind>(observed: Observed<K>) -> Decision<K> {
         artifact_is_stored,
         references,
         inputs,
+        admission,
     } = observed;
-    let progress = progress(&*object, artifact_is_stored, inputs);
+    let policies = admission.signature();
+    let progress = Progress {
+        has_policies: policies.is_some(),
+        ..progress(&*object, artifact_is_stored, inputs)
+    };
     let references = match references {
         Ok(references) => references,
         Err(error) => return Decision::Fail(Failure::from(error), progress),
     };
-    let must_build =
-        object.settings_changed() || object.inclusion_changed(&references) || must_verify(&*object);
+    let must_build = object.settings_changed()
+        || object.inclusion_changed(&references)
+        || must_verify(&*object)
+        || policies.is_some_and(|policies| !is_met(&*object, &policies));
     let known = object.artifact().filter(|_| artifact_is_stored && !must_build);
     let unless_revision = known.map(|artifact| artifact.revision.clone());
     Decision::Fetch(Plan {
         references,
         unless_revision,
+        admission,
         progress,
+    })
+}
+
+/// Returns whether the stored artifact was held against these policies, for this spec, and met them or got a warning.
+fn is_met<K: Kind>(object: &K, policies: &str) -> bool {
+    object.condition(POLICIES_MET).is_some_and(|condition| {
+        condition.message.ends_with(policies)
+            && condition.reason != reasons::VERIFICATION_ERROR
+            && condition.observed_generation == object.meta().generation
     })
 }
 
@@ -95,6 +117,7 @@ fn progress<K: Kind>(
         artifact_disappeared,
         has_artifact: artifact_is_stored,
         inputs,
+        has_policies: false,
     }
 }
 
@@ -139,6 +162,7 @@ mod tests {
             artifact_is_stored,
             references,
             inputs: Vec::new(),
+            admission: Admission::default(),
         }) {
             Decision::Fetch(plan) => Ok((plan.unless_revision, plan.progress.message)),
             Decision::Fail(failure, _) => Err(failure.error.message()),

@@ -10,6 +10,7 @@ use oci_verify::SigstoreRoot;
 use remote_access::identity::Identities;
 use transport::http;
 use transport::stop::Stop;
+use verification_policy::sources::Admission;
 
 /// Context of fetching besides the object: shared by all objects, and without credentials of any.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub(crate) struct Fetcher {
     pub(crate) identities: Identities,
     /// The memory of the process for large objects of Git.
     memory: git_pack::Memory,
+    /// The VerificationPolicies that apply to the run.
+    pub(crate) admission: Admission,
     /// Ends the run's work on other threads.
     pub(crate) stop: Stop,
     /// When the run must be over.
@@ -51,14 +54,16 @@ impl Fetcher {
             indexes,
             identities,
             memory: git_pack::Memory::default(),
+            admission: Admission::default(),
             stop: Stop::default(),
             end: None,
         }
     }
 
-    /// The fetcher of one run, which must be over in this time if one is given.
-    pub(crate) fn for_run(&self, timeout: Option<api::meta::Duration>) -> Self {
+    /// The fetcher of one run to which these policies apply, and which must be over in this time if one is given.
+    pub(crate) fn for_run(&self, admission: Admission, timeout: Option<api::meta::Duration>) -> Self {
         Self {
+            admission,
             stop: Stop::default(),
             end: timeout.map(|timeout| Instant::now() + timeout.to_std()),
             ..self.clone()

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use artifact::store::{self, Store};
-use kube::{Client, ResourceExt as _};
+use kube::ResourceExt as _;
 
+use super::Context;
 use super::reader::Reader;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::reconcile::secrets_read::Reading;
-use remote_access::identity::Identities;
+use verification_policy::sources::Admission;
 
 /// State of an object before a decision.
 pub(crate) struct Observed<K: Kind> {
@@ -23,29 +24,37 @@ pub(crate) struct Observed<K: Kind> {
     pub(crate) references: Result<K::References, Error>,
     /// Revisions of the sources that it builds upon, as far as they have artifacts.
     pub(crate) inputs: Vec<(store::ObjectKey, String)>,
+    /// The VerificationPolicies that apply to it.
+    pub(crate) admission: Admission,
 }
 
 /// Reads the references of an object that is to be fetched.
-pub(crate) async fn observe<K: Kind>(
-    object: Arc<K>,
-    client: &Client,
-    store: &Store,
-    identities: &Identities,
-    reading: Reading,
-) -> Observed<K> {
+pub(crate) async fn observe<K: Kind>(object: Arc<K>, context: &Context<K>, reading: Reading) -> Observed<K> {
+    let Context { client, store, .. } = context;
     let namespace = object.namespace().unwrap_or_default();
     // Before the references: what is read then is at least as new as what the status will say.
     let inputs = input_revisions(&*object, store);
     let references = match object.refusal() {
         Some(refusal) => Err(refusal),
         None => {
-            let (client, store, identities) = (client.clone(), store.clone(), identities.clone());
+            let identities = context.fetcher.identities.clone();
+            let (client, store) = (client.clone(), store.clone());
             let reader = Reader::new(client, store, identities, &namespace, reading);
             object.read_references(&reader).await
         }
     };
     let artifact_is_stored = artifact_is_stored(&*object, store);
+    let admission = context.policies.admission(K::POLICY_KIND, &namespace);
+    let origin = references
+        .as_ref()
+        .ok()
+        .and_then(|references| object.origin(references));
+    let admission = match origin {
+        Some(origin) if !object.brings_others() => admission.about(&origin),
+        _ => admission,
+    };
     Observed {
+        admission,
         object,
         artifact_is_stored,
         references,

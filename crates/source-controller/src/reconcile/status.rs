@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::meta::condition_types::{
-    ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, BUILD_FAILED, FETCH_FAILED, INCLUDE_UNAVAILABLE, READY,
-    RECONCILING, SOURCE_VERIFIED, STALLED, STORAGE_OPERATION_FAILED,
+    ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, BUILD_FAILED, FETCH_FAILED, INCLUDE_UNAVAILABLE, POLICIES_MET,
+    READY, RECONCILING, SOURCE_VERIFIED, STALLED, STORAGE_OPERATION_FAILED,
 };
 use api::meta::{Artifact, Condition, HasConditions, SOURCE_GROUP, reasons};
 use artifact::store::Record;
@@ -20,6 +20,7 @@ use controller_kit::events::Severity;
 use controller_kit::runtime::requested_at;
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
+use verification_policy::sources::Met;
 
 use super::decide::Progress;
 use super::store::AdvertisedAddress;
@@ -56,6 +57,8 @@ const FAILURES: [&str; 4] = [
     STORAGE_OPERATION_FAILED,
 ];
 const NEW_ARTIFACT: &str = "NewArtifact";
+/// Reason of an artifact that VerificationPolicies warn of.
+const POLICY_WARNING: &str = "PolicyWarning";
 
 /// How an attempt ended.
 #[expect(clippy::large_enum_variant, reason = "there is one for each reconcile")]
@@ -78,6 +81,8 @@ pub(crate) enum Ending {
         build: Option<Build>,
         /// The verified signer, where the spec asks for one.
         verified: Option<Verified>,
+        /// Result of the VerificationPolicies, where some apply.
+        met: Option<Met>,
     },
     /// Something went wrong.
     Failed(Failure),
@@ -126,6 +131,9 @@ pub(crate) fn conclude<K: Kind>(
     let (events, next) = match ending {
         Ending::UpToDate { revision } => {
             let (reason, message) = object.in_storage(&revision, None);
+            if !progress.has_policies {
+                draft.remove(&[POLICIES_MET]);
+            }
             draft.succeed(&reason, &message);
             let artifact = object.artifact().filter(|_| has_failure(object.conditions()));
             let recovery = artifact.map(|artifact| success(object, artifact, &reason, None));
@@ -137,6 +145,7 @@ pub(crate) fn conclude<K: Kind>(
             headline,
             build,
             verified,
+            met,
         } => {
             let artifact = address.artifact(&record);
             let is_new = !object
@@ -150,7 +159,6 @@ pub(crate) fn conclude<K: Kind>(
             let reason = (is_new || has_failure(object.conditions())).then_some(reason);
             let news = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
             let events = build.as_ref().and_then(dependencies).into_iter().chain(news);
-            let events = events.collect();
             draft.set_artifact(Some(artifact));
             object.note_settings(&mut draft.status);
             if let Some(build) = &build {
@@ -164,6 +172,11 @@ pub(crate) fn conclude<K: Kind>(
                 Some(message) => draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message)),
                 None => {}
             }
+            if met.is_none() {
+                draft.remove(&[POLICIES_MET]);
+            }
+            let warning = met.and_then(|met| draft.note_policies(&record.revision, met));
+            let events = warning.into_iter().chain(events).collect();
             draft.succeed(&in_storage, &message);
             (events, Next::AtInterval)
         }
@@ -207,6 +220,7 @@ pub(crate) fn restored<K: Kind>(
         artifact_disappeared: false,
         has_artifact: true,
         inputs: Vec::new(),
+        has_policies: true,
     };
     let mut draft = Draft::begin(object, &progress, address, now);
     draft.set_artifact(Some(address.artifact(record)));
@@ -268,10 +282,35 @@ impl<'a, K: Kind> Draft<'a, K> {
         if !object.wants_verification() || conditions::is_false(draft.conditions(), SOURCE_VERIFIED) {
             draft.remove(&[SOURCE_VERIFIED]);
         }
+        if conditions::get(draft.conditions(), POLICIES_MET).is_some_and(is_refused) {
+            draft.remove(&[POLICIES_MET]);
+        }
         let (generation, now) = (draft.generation, draft.now);
         let list = draft.status.conditions_mut();
         conditions::reconciling(list, reasons::PROGRESSING, &progress.message, generation, now);
         draft
+    }
+
+    /// Sets the condition PoliciesMet of a new artifact. Returns the event if a policy warns.
+    fn note_policies(&mut self, revision: &str, met: Met) -> Option<Event> {
+        let Met { warnings, by } = met;
+        if warnings.is_empty() {
+            let message = format!("revision '{revision}' meets all that is demanded of it {by}");
+            self.set(Fact::holds(POLICIES_MET, reasons::SUCCEEDED, message));
+            return None;
+        }
+        let message = format!("revision '{revision}' {}", warnings.join("; "));
+        self.set(Fact::does_not_hold(
+            POLICIES_MET,
+            POLICY_WARNING,
+            format!("{message} {by}"),
+        ));
+        Some(Event {
+            severity: Severity::Error,
+            reason: POLICY_WARNING.to_owned(),
+            message,
+            annotations: BTreeMap::new(),
+        })
     }
 
     fn succeed(&mut self, reason: &str, message: &str) {
@@ -296,7 +335,9 @@ impl<'a, K: Kind> Draft<'a, K> {
             self.note_new_revision(&seen.revision, &seen.message);
         }
         match type_ {
-            Some(SOURCE_VERIFIED) => self.set(Fact::does_not_hold(SOURCE_VERIFIED, reason, &message)),
+            Some(type_ @ (SOURCE_VERIFIED | POLICIES_MET)) => {
+                self.set(Fact::does_not_hold(type_, reason, &message));
+            }
             Some(type_) => self.set(Fact::holds(type_, reason, &message)),
             None => {}
         }
@@ -409,8 +450,10 @@ fn summary(list: &[Condition]) -> Option<Fact> {
         _ => 4,
     };
     // What was refused says more than that something is still to be done (Flux's "bipolar" condition).
-    let refused = conditions::get(list, SOURCE_VERIFIED).filter(|it| it.status == conditions::FALSE);
-    if let Some(refused) = refused {
+    let mut verdicts = [SOURCE_VERIFIED, POLICIES_MET]
+        .iter()
+        .filter_map(|type_| conditions::get(list, type_));
+    if let Some(refused) = verdicts.find(|verdict| is_refused(verdict)) {
         return Some(Fact::does_not_hold(
             READY,
             &refused.reason,
@@ -425,6 +468,11 @@ fn summary(list: &[Condition]) -> Option<Fact> {
         _ => Fact::is_unknown,
     };
     Some(fact(READY, &top.reason, top.message.clone()))
+}
+
+/// Returns whether the revision was refused. A warning is no refusal.
+fn is_refused(verdict: &Condition) -> bool {
+    verdict.status == conditions::FALSE && verdict.reason != POLICY_WARNING
 }
 
 fn is_negative(type_: &str) -> bool {

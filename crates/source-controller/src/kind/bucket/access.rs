@@ -12,6 +12,7 @@ use cloud_identity::{Identity, access_token, aws, gcp};
 use transport::auth::{self, SecretData};
 use transport::http;
 use url::Url;
+use verification_policy::sources::Origin;
 use workload_identity::Exchange;
 
 use crate::error::{BucketError, Error};
@@ -237,6 +238,22 @@ async fn certificates(
         Some(reference) => Ok(auth::tls(&reader.secret(&reference.name).await?)?),
         None => Ok(http::Settings::default()),
     }
+}
+
+/// Where the bucket is, for VerificationPolicies.
+pub(super) fn origin(object: &Bucket, references: &References) -> Origin {
+    let spec = &object.spec;
+    let origin = match provider(object) {
+        // Whatever the object says: see there.
+        BucketProvider::Gcp => Origin::of_url(gcs::ENDPOINT, false),
+        BucketProvider::Azure => Origin::of_url(&spec.endpoint, false),
+        BucketProvider::Generic | BucketProvider::Aws => {
+            Origin::of_url(&format!("https://{}", spec.endpoint), spec.insecure)
+        }
+    };
+    let own_authorities = references.tls.ca.is_some();
+    let origin = origin.with_name(&spec.bucket_name);
+    origin.asked_by(references.proxy.is_some(), own_authorities)
 }
 
 /// The store that the object names, with its credentials.

@@ -11,6 +11,7 @@ use git_client::sparse::Sparse;
 use tokio::time::Instant;
 use transport::http;
 use url::Url;
+use verification_policy::sources::Origin;
 
 use super::content::{Content, Part, Source};
 use crate::reconcile::fetch::Fetcher;
@@ -55,7 +56,7 @@ pub(super) async fn fetch(
     content: &mut Content,
     remotes: &Remotes,
     fetcher: &Fetcher,
-    deadline: Instant,
+    (origin, deadline): (&Origin, Instant),
 ) -> Result<(), crate::error::Error> {
     let mut queue = Queue::default();
     let mut packs = fetcher.packs();
@@ -81,6 +82,7 @@ pub(super) async fn fetch(
         let Some(next) = queue.next() else {
             return Ok(());
         };
+        fetcher.admission.admit(&origin.elsewhere(next.url.as_str()))?;
         let remote = remotes.other(next.url.clone())?;
         let (url, shown) = (remote.url.clone(), http::public(&remote.url));
         let request = git_client::Request {

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use transport::http;
 use url::Url;
+use verification_policy::sources::Refusal;
 
 use super::references;
 use super::repository::{Anonymous, Repository};
@@ -44,6 +45,8 @@ enum Error {
     },
     #[error("chart download of version '{version}' failed: {problem}")]
     Download { version: String, problem: String },
+    #[error("dependency is {0}")]
+    Refused(#[from] Refusal),
 }
 
 impl Dependencies {
@@ -59,6 +62,11 @@ impl Dependencies {
 
     async fn get(&self, repository: &str, name: &str, version: &str) -> Result<Fetched, Error> {
         let found = self.repository(repository).await?;
+        let origin = found.origin().with_name(name);
+        let admission = &self.fetcher.admission;
+        admission.admit(&origin)?;
+        let what = format!("chart '{name}', which it needs and which is not in its folder charts/,");
+        admission.cannot_verify(&what, &origin)?;
         let found = found.find(name, version, &self.fetcher).await;
         let found = found.map_err(|error| Error::Version {
             name: name.to_owned(),

@@ -16,6 +16,7 @@ use crate::kind::{Fetched, Kind as _, Verified};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 use oci_verify::Outcome;
+use verification_policy::sources::Origin;
 
 /// The source, read.
 pub(crate) struct References {
@@ -26,6 +27,14 @@ pub(crate) struct References {
 }
 
 impl References {
+    /// Where a chart is, for VerificationPolicies. None if it is packaged from another source.
+    pub(super) fn origin(&self, chart: &str) -> Option<Origin> {
+        match &self.source {
+            Source::Tree { .. } => None,
+            Source::Repository(repository) => Some(repository.origin().with_name(chart)),
+        }
+    }
+
     /// A source whose signatures no one asks for.
     #[cfg(test)]
     pub(super) fn new(source: Source, reader: Reader) -> Self {

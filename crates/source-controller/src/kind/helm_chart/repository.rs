@@ -19,6 +19,7 @@ use crate::reconcile::fetch::Fetcher;
 pub(super) use self::anonymous::Anonymous;
 use oci_client::registry;
 use transport::http;
+use verification_policy::sources::Origin;
 
 /// Where charts are.
 #[derive(Clone)]
@@ -58,6 +59,15 @@ enum Failed {
 }
 
 impl Repository {
+    /// Where it is, for VerificationPolicies.
+    pub(super) fn origin(&self) -> Origin {
+        match self {
+            Self::Registry(access) => Origin::of_url(&access.url, access.insecure),
+            Self::Index { object, .. } => helm_repository::origin(object),
+            Self::Anonymous(anonymous) => Origin::of_url(anonymous.url(), false),
+        }
+    }
+
     /// Finds the newest version of a chart in a range; without a range the newest that is no pre-release.
     pub(super) async fn find(&self, name: &str, range: &str, fetcher: &Fetcher) -> Result<Found, Error> {
         match self {

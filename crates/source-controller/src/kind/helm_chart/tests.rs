@@ -160,6 +160,7 @@ impl World {
                 store::ObjectKey::new("GitRepository", "apps", "repo"),
                 COMMIT.to_owned(),
             )],
+            has_policies: false,
         };
         let now = "2026-11-22T00:00:00Z".parse().unwrap();
         let address = AdvertisedAddress::new("store:9090");
@@ -227,6 +228,7 @@ async fn a_chart_is_packaged_from_the_artifact_of_another_source() {
         headline: Some(build.summary.clone()),
         build: Some(build),
         verified: None,
+        met: None,
     };
     let (lines, status, events, _) = world.status(&object, ending);
     let said = "ChartPackageSucceeded: packaged 'app' chart with version '1.2.3'";

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use testkit::tls_front::TlsFront;
 use tokio::net::TcpListener;
+use verification_policy::sources::Admission;
 
 use super::*;
 use crate::error::Disposition;
@@ -351,7 +352,7 @@ async fn an_artifact_is_not_made_when_the_time_of_its_run_is_over() {
     let object: GitRepository = serde_json::from_value(object).unwrap();
     // Whether or not what was fetched belongs to the run that is over, nothing of it is stored.
     let fetch = || async {
-        let run = peer.fetcher.for_run(None);
+        let run = peer.fetcher.for_run(Admission::default(), None);
         let fetch = object.fetch(&Default::default(), None, &run).await;
         let Ok(Fetch::New(fetched)) = fetch.map_err(|failure| failure.error.message()) else {
             panic!("nothing is known yet")
@@ -360,7 +361,7 @@ async fn an_artifact_is_not_made_when_the_time_of_its_run_is_over() {
     };
     let key = ObjectKey::from_object(&object);
     let (_, fetched) = fetch().await;
-    let over = peer.fetcher.for_run(None);
+    let over = peer.fetcher.for_run(Admission::default(), None);
     over.stop.now();
     let failure = store::<GitRepository>(&key, fetched, &peer.store, &over)
         .await

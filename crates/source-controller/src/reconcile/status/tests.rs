@@ -76,6 +76,7 @@ fn stored(revision: &str, content: &[u8]) -> Ending {
         included: Vec::new(),
         build: None,
         verified: None,
+        met: None,
     }
 }
 
@@ -106,6 +107,7 @@ fn progress<K: Kind>(object: &K, artifact_is_stored: bool) -> Progress {
         artifact_is_stored,
         references,
         inputs: Vec::new(),
+        admission: Default::default(),
     };
     match super::super::decide::decide(observed) {
         super::super::decide::Decision::Fail(_, progress) => progress,
@@ -442,6 +444,7 @@ fn an_oci_repository_has_its_own_words_and_a_second_address() {
         included: Vec::new(),
         build: None,
         verified: None,
+        met: None,
     };
     let conclusion = conclude(
         &object,

@@ -26,6 +26,11 @@ impl Anonymous {
         }
     }
 
+    /// Its address.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The version of a chart that a range means. The index is fetched for the first one.
     pub(super) async fn find(&self, name: &str, range: &str, fetcher: &Fetcher) -> Result<Found, Error> {
         let deadline = fetcher.deadline(DEFAULT_TIMEOUT);
