@@ -11,7 +11,7 @@ use testkit::{Controller, wait_for};
 
 use crate::cli::Windlass;
 use crate::freezes::DELIVERY;
-use crate::world::{PATIENCE, Test, deployment, run};
+use crate::world::{PATIENCE, Test, config_map, deployment, run};
 use crate::{changes, helm};
 
 const REASON: &str = "ImageVerificationFailed";
@@ -425,6 +425,71 @@ fn what_runs_is_verified_link_by_link() {
             has(&said, "broken", "delivery", "its inventory does not have it"),
             "{said}"
         );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_source_of_another_namespace_does_not_get_around_a_policy() {
+    run("verify-elsewhere", |test| async move {
+        let (world, ns) = (test.world, &test.namespace);
+        let dev = world.control_plane.namespace("verify-elsewhere-dev").await?;
+        let files = [
+            ("deploy/map.yaml", config_map(ns, "map", "1")),
+            (
+                "chart/Chart.yaml",
+                "{apiVersion: v2, name: app, version: 1.0.0}".to_owned(),
+            ),
+        ];
+        let repository = test.repository(&files)?;
+        test.apply(&objects::git_repository(&dev, "app", repository.url(), "main"))
+            .await?;
+        let policy = |namespaces: &[&str]| {
+            json!({
+                "apiVersion": DELIVERY, "kind": "VerificationPolicy",
+                "metadata": {"name": ns, "namespace": "default"},
+                "spec": {"namespaces": namespaces, "sources": {"from": ["http://127.0.0.1:*"]}},
+            })
+        };
+        test.apply(&policy(&[ns])).await?;
+        let kubeconfig = world.control_plane.kubeconfig_path();
+        let _apply = Controller::start_apply(kubeconfig, &world.source, test.own_shard()).await?;
+        let _helm = Controller::start_helm(kubeconfig, &world.source, test.own_shard()).await?;
+        let source = json!({"kind": "GitRepository", "name": "app", "namespace": dev});
+        let object = test.kustomization("app", json!({"sourceRef": source}));
+        test.apply(&test.in_own_shard(object)).await?;
+        let release = json!({
+            "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+            "metadata": {"name": "app", "namespace": ns},
+            "spec": {"interval": "1m", "chart": {"spec": {"chart": "./chart", "sourceRef": source}}},
+        });
+        test.apply(&test.in_own_shard(release)).await?;
+        let generator = json!({
+            "apiVersion": "source.extensions.fluxcd.io/v1beta1", "kind": "ArtifactGenerator",
+            "metadata": {"name": "app", "namespace": ns},
+            "spec": {
+                "sources": [{"alias": "app", "kind": "GitRepository", "name": "app", "namespace": dev}],
+                "artifacts": [{"name": "made", "copy": [{"from": "@app/**", "to": "@artifact/"}]}],
+            },
+        });
+        test.apply(&generator).await?;
+        let releases = test.objects("helm.toolkit.fluxcd.io/v2", "HelmRelease");
+        let generators = test.objects("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator");
+        let expected = format!("of namespace '{dev}' is refused by VerificationPolicy default/{ns}: ");
+        for api in [&test.kustomizations(), &releases, &generators] {
+            let is_refused = |object: &DynamicObject| {
+                objects::condition(object, "Ready").is_some_and(|(_, _, message)| message.contains(&expected))
+            };
+            wait_for(api, "app", is_refused, PATIENCE).await?;
+        }
+        let maps = test.objects("v1", "ConfigMap");
+        ensure!(maps.get_opt("map").await?.is_none(), "it was applied");
+
+        // With a policy that applies there, too, the source is one that meets it.
+        test.apply(&policy(&[ns, &dev])).await?;
+        for api in [&test.kustomizations(), &generators] {
+            wait_for(api, "app", objects::is_ready, PATIENCE).await?;
+        }
         Ok(())
     });
 }

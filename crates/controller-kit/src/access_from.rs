@@ -17,6 +17,9 @@ pub enum Denied {
         /// Of the object that refers to the source.
         namespace: String,
     },
+    /// A rule of the cluster forbids it.
+    #[error("{0}")]
+    Forbidden(String),
     /// The list cannot be read, so no one else may refer to the source.
     #[error(
         "the annotation {ANNOTATION} of the source lists {entry:?}, which is neither a namespace, nor a prefix of namespaces \

@@ -108,8 +108,15 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     let (objects, sources, memory) = (&context.base.objects, &context.sources, &context.memory);
     let locked = context.policy.no_cross_namespace_refs;
     let object = context.base.object(key)?;
-    let observed_source = source_of(sources, &object);
     let source = &object.spec.source_ref;
+    let kind = source.kind.to_string();
+    let elsewhere = context
+        .images
+        .refuses_elsewhere(&key.namespace, &kind, source_namespace(&object));
+    let observed_source = match elsewhere {
+        Some(refusal) => Source::Denied(access_from::Denied::Forbidden(refusal)),
+        None => source_of(sources, &object),
+    };
     let source_name = format!("{}/{}/{}", source.kind, source_namespace(&object), source.name);
     let dependencies =
         dependencies::observe(objects.store(), &object, locked, |other| lineage(&object, other));

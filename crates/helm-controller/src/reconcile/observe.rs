@@ -6,8 +6,8 @@ use std::sync::Arc;
 use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::RECONCILE_REQUEST_ANNOTATION;
 use api::source::HelmChart;
-use controller_kit::ObjectKey;
 use controller_kit::runtime::Cache;
+use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
 use reconcile_kit::dependencies::{self, Dependency};
 use reconcile_kit::freezes::Frozen;
@@ -77,7 +77,12 @@ pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     let has_one = object.spec.chart.is_some() != object.spec.chart_ref.is_some();
     let reference = source::reference(&object).filter(|_| has_one);
     let source = reference.as_ref().map_or(Source::Missing, |reference| {
-        source_of(sources, reference, &key.namespace)
+        let kind = format!("{:?}", reference.kind);
+        let images = &context.images;
+        match images.refuses_elsewhere(&key.namespace, &kind, &reference.key.namespace) {
+            Some(refusal) => Source::Denied(access_from::Denied::Forbidden(refusal)),
+            None => source_of(sources, reference, &key.namespace),
+        }
     });
     let latest = object.status.as_ref().and_then(|status| status.history.first());
     let latest = latest.map(|latest| (latest.version, latest.status.as_str()));
