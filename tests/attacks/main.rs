@@ -20,3 +20,4 @@ mod scene;
 mod slow_webhooks;
 mod stolen_artifacts;
 mod unsigned_images;
+mod unsigned_sources;

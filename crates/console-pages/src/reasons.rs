@@ -18,8 +18,8 @@ pub fn explained(view: &View, reason: &str) -> Option<&'static str> {
 static REASONS: [Row; 51] = [
     // Any kind.
     ("AccessDenied",
-        "The owner of what it refers to does not allow its use from this namespace.",
-        "Der Eigentümer dessen, worauf es verweist, erlaubt die Nutzung aus diesem Namespace nicht."),
+        "The owner of what it refers to, or a VerificationPolicy, does not allow its use from this namespace.",
+        "Der Eigentümer dessen, worauf es verweist, oder eine VerificationPolicy erlaubt die Nutzung aus diesem Namespace nicht."),
     ("AuthenticationFailed",
         "A Secret is missing or lacks a key, or its credentials are refused.",
         "Ein Secret oder ein Schlüssel darin fehlt, oder die Zugangsdaten werden abgelehnt."),
@@ -36,8 +36,8 @@ static REASONS: [Row; 51] = [
         "It failed, and is tried again by itself.",
         "Es ist fehlgeschlagen und wird von selbst wiederholt."),
     ("VerificationError",
-        "The signature is missing, or is not of a key or identity that is trusted.",
-        "Die Signatur fehlt oder ist von keinem vertrauten Schlüssel und keiner vertrauten Identität."),
+        "The signature is missing, or is not of a key or identity that is trusted; or a VerificationPolicy does not let the source in.",
+        "Die Signatur fehlt oder ist von keinem vertrauten Schlüssel und keiner vertrauten Identität; oder eine VerificationPolicy lässt die Quelle nicht zu."),
     // Kustomizations and HelmReleases.
     ("ArtifactFailed",
         "The source has no artifact that can be used. Look at the source.",
