@@ -1,4 +1,4 @@
-//! The repositories in `examples/`, delivered as they are but for the addresses of Git servers, each to a cluster of its own.
+//! The repositories in `examples/`, delivered as they are but for addresses and the interval of sources, each to a cluster of its own.
 
 use std::fs;
 use std::path::Path;
@@ -8,27 +8,31 @@ use kube::Client;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
-use testkit::git::{Change, Repository};
-use testkit::objects::{self, text};
+use testkit::git::{Access, Change, Repository};
+use testkit::objects::{self, field, text};
+use testkit::registry::Artifact;
 use testkit::tools::repository_root;
-use testkit::{ControlPlane, Controller, Options, install_crds, wait_for};
+use testkit::{ControlPlane, Controller, Options, install_all_crds, wait_for};
 
 use crate::cli::Windlass;
-use crate::world::{KUSTOMIZE, PATIENCE, Test, config_map, run};
+use crate::freezes::DELIVERY;
+use crate::world::{KUSTOMIZE, PATIENCE, SOURCE, Test, config_map, run};
+
+const IMAGE: &str = "/spec/template/spec/containers/0/image";
 
 /// A cluster with controllers, and the Git server of the test.
 struct Scene<'a> {
     test: &'a Test,
     cluster: ControlPlane,
-    _controllers: [Controller; 2],
-    /// Addresses in the example, and those of this test.
-    addresses: Vec<(String, String)>,
+    controllers: Vec<Controller>,
+    /// Addresses and intervals in the example, and those of this test.
+    replacements: Vec<(String, String)>,
 }
 
 impl<'a> Scene<'a> {
     async fn new(test: &'a Test, options: Options) -> Result<Self> {
         let cluster = ControlPlane::start(options).await?;
-        install_crds(&cluster.client()).await?;
+        install_all_crds(&cluster.client()).await?;
         let kubeconfig = cluster.kubeconfig_path();
         let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;
         let apply = Controller::start_apply(kubeconfig, &source, ControllerOptions::default()).await?;
@@ -37,8 +41,9 @@ impl<'a> Scene<'a> {
         Ok(Self {
             test,
             cluster,
-            _controllers: [source, apply],
-            addresses: Vec::new(),
+            controllers: vec![source, apply],
+            // People have webhooks.
+            replacements: vec![("interval: 1m\n".to_owned(), "interval: 1s\n".to_owned())],
         })
     }
 
@@ -51,7 +56,7 @@ impl<'a> Scene<'a> {
         let unique = format!("{}-{name}", self.test.namespace);
         let repository = self.test.world.git.create_repository(&unique)?;
         let address = format!("https://git.example.com/acme/{name}.git");
-        self.addresses.push((address, repository.url().to_owned()));
+        self.replacements.push((address, repository.url().to_owned()));
         Ok(repository)
     }
 
@@ -61,7 +66,7 @@ impl<'a> Scene<'a> {
         let mut files = Vec::new();
         collect(&root, &root, &mut files)?;
         for (_, content) in &mut files {
-            for (there, here) in &self.addresses {
+            for (there, here) in &self.replacements {
                 *content = content.replace(there, here);
             }
         }
@@ -79,6 +84,29 @@ impl<'a> Scene<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Makes the Secret of an account that may push to a repository, and to no other one.
+    async fn account(&self, repository: &Repository) -> Result<()> {
+        let access = Access::Basic {
+            username: "robot".to_owned(),
+            password: "token".to_owned(),
+        };
+        self.test.world.git.set_access(repository.name(), access);
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "fleet", "namespace": "flux-system"},
+            "stringData": {"username": "robot", "password": "token"},
+        });
+        objects::apply(&self.client(), &secret).await.map(drop)
+    }
+
+    /// Waits until the Kustomization `shop` sets a tag and is ready.
+    async fn has_tag(&self, namespace: &str, tag: &str) -> Result<()> {
+        let api = objects::api(&self.client(), KUSTOMIZE, "Kustomization", namespace);
+        let is_there = |object: &DynamicObject| {
+            text(object, "/spec/images/0/newTag") == tag && objects::is_ready(object)
+        };
+        wait_for(&api, "shop", is_there, PATIENCE).await.map(drop)
     }
 
     async fn ready(&self, namespace: &str, name: &str) -> Result<DynamicObject> {
@@ -186,6 +214,100 @@ fn the_hub_delivers_to_other_clusters() {
             let edge = map(&client, "edge", "edge").await?;
             ensure!(edge["cluster"] == name, "{edge}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_release_is_promoted() {
+    run("examples-promotion", |test| async move {
+        let mut scene = Scene::new(&test, Options::default()).await?;
+        let kubeconfig = scene.cluster.kubeconfig_path();
+        let pipelines = Controller::start_pipeline(kubeconfig, ControllerOptions::default()).await?;
+        scene.controllers.push(pipelines);
+        let repository = scene.repository("fleet")?;
+        scene.account(&repository).await?;
+        scene.begin("promotion", &repository, "main").await?;
+        let pipelines = objects::api(&scene.client(), DELIVERY, "Pipeline", "flux-system");
+        let release = |object: &DynamicObject, at: usize| {
+            field(object, &format!("/status/environments/{at}/release")).and_then(Value::as_u64)
+        };
+        let all_have = |object: &DynamicObject| (0..3).all(|at| release(object, at) == Some(1));
+        wait_for(&pipelines, "shop", all_have, PATIENCE).await?;
+
+        let dev = "environments/dev/shop.yaml";
+        let file = repository.git(&["show", &format!("main:{dev}")])?;
+        let newer = format!("{}\n", file.replace("newTag: v1", "newTag: v2"));
+        repository.commit("main", "Deploy v2 to dev", &[Change::write(dev, newer)])?;
+        let sources = objects::api(&scene.client(), SOURCE, "GitRepository", "flux-system");
+        objects::poke(&sources, "fleet").await?;
+        scene.has_tag("shop-dev", "v2").await?;
+        scene.has_tag("shop-staging", "v2").await?;
+        let waits =
+            |object: &DynamicObject| text(object, "/status/environments/2/waits/0").contains("approval");
+        wait_for(&pipelines, "shop", waits, PATIENCE).await?;
+        scene.has_tag("shop-production", "v1").await?;
+        let windlass = Windlass { test: &test };
+        let kubeconfig = scene.cluster.kubeconfig_path().display().to_string();
+        let words = [
+            "approve",
+            "pipeline/shop",
+            "-n",
+            "flux-system",
+            "--env",
+            "production",
+            "--kubeconfig",
+            &kubeconfig,
+        ];
+        windlass.run_as_typed(&words, 0).await?;
+        scene.has_tag("shop-production", "v2").await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_new_tag_becomes_a_commit() {
+    run("examples-images", |test| async move {
+        let mut scene = Scene::new(&test, Options::default()).await?;
+        let kubeconfig = scene.cluster.kubeconfig_path();
+        let images = Controller::start_image(kubeconfig, ControllerOptions::default()).await?;
+        scene.controllers.push(images);
+        let (registry, image) = (&test.world.registry, format!("{}-web", test.namespace));
+        let there = format!("{}/{image}", registry.address());
+        scene
+            .replacements
+            .push(("registry.example.com/acme/web".to_owned(), there.clone()));
+        for tag in ["1.0.0", "1.1.0", "2.0.0"] {
+            registry
+                .push(&image, &[tag], &Artifact::image("linux", "amd64", tag)?)
+                .await?;
+        }
+        let repository = scene.repository("fleet")?;
+        scene.account(&repository).await?;
+        scene.begin("image-automation", &repository, "main").await?;
+        let runs = |tag: &str| {
+            let image = format!("{there}:{tag}");
+            move |object: &DynamicObject| text(object, IMAGE) == image
+        };
+        let deployments = objects::api(&scene.client(), "apps/v1", "Deployment", "shop");
+        wait_for(&deployments, "web", runs("1.1.0"), PATIENCE).await?;
+        let log = repository.git(&["log", "-1", "--format=%an%n%B", "main"])?;
+        ensure!(
+            log.starts_with("robot\nUpdate images\n") && log.contains(&format!("{there}:1.1.0")),
+            "{log}"
+        );
+
+        registry
+            .push(&image, &["1.2.0"], &Artifact::image("linux", "amd64", "1.2.0")?)
+            .await?;
+        let repositories = objects::api(
+            &scene.client(),
+            "image.toolkit.fluxcd.io/v1",
+            "ImageRepository",
+            "flux-system",
+        );
+        objects::poke(&repositories, "web").await?;
+        wait_for(&deployments, "web", runs("1.2.0"), PATIENCE).await?;
         Ok(())
     });
 }
