@@ -1,7 +1,10 @@
 //! Statements and contents that we sign, in the forms of cosign 1 and 2.
 
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ED25519, EcdsaKeyPair, Ed25519KeyPair,
+    KeyPair as _,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -104,6 +107,15 @@ impl SigningKey {
         }
     }
 
+    /// The key that verifies what this one signs.
+    #[must_use]
+    pub fn public_key(&self) -> PublicKey {
+        match &self.0 {
+            Kind::Ecdsa(key) => PublicKey::from_parts(&ECDSA_P256_SHA256_ASN1, key.public_key().as_ref()),
+            Kind::Ed25519(key) => PublicKey::from_parts(&ED25519, key.public_key().as_ref()),
+        }
+    }
+
     /// Signs a statement. Returns the envelope, as JSON.
     ///
     /// # Errors
@@ -189,6 +201,13 @@ mod tests {
             let public = PublicKey::from_pem(&openssl(&["pkey", "-pubout"], private)).unwrap();
             let key = SigningKey::from_pem(private).unwrap();
             let envelope = key.attest(&statement(DIGEST)).unwrap();
+            let own = attested(
+                envelope.as_bytes(),
+                DIGEST,
+                "https://example.com/a/v1",
+                &key.public_key(),
+            );
+            assert_eq!(own.unwrap()["says"], "yes");
             let verified = |envelope: &str, key: &PublicKey, kind: &str| {
                 let attestation = Attestation::Envelope {
                     json: envelope.as_bytes().to_vec(),
