@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
+use reconcile_kit::statements::Statements;
 use verification_policy::images::Judge;
 
 use crate::builds::Builds;
@@ -37,6 +38,8 @@ pub struct Context {
     pub freezes: Freezes,
     /// Which images are delivered.
     pub images: Judge,
+    /// Signs statements of deliveries, if they are wanted.
+    pub statements: Option<Statements>,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// The first failed object ends a wait for health.

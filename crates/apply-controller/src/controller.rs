@@ -20,6 +20,7 @@ use reconcile_kit::base;
 use reconcile_kit::freezes::{self, Freezes};
 use reconcile_kit::references::Target;
 use reconcile_kit::setup::{self, Setup};
+use reconcile_kit::statements::Statements;
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -248,6 +249,10 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         ),
         freezes,
         images,
+        statements: flags
+            .delivery_statements_secret
+            .as_deref()
+            .map(|secret| Statements::new(kit.client.clone(), &kit.namespace, secret)),
         artifacts: setup.artifacts,
         fail_fast: settings.fail_fast,
         policy: settings.policy,

@@ -56,6 +56,10 @@ pub struct Flags {
     #[arg(long, value_name = "NAME")]
     pub sops_vault_configmap: Option<String>,
 
+    /// Secret in the controller's namespace whose entry signing.key signs a statement of each delivery; without it none is made.
+    #[arg(long, value_name = "NAME")]
+    pub delivery_statements_secret: Option<String>,
+
     /// Maximum percentage of its inventory that a Kustomization may prune at once. A larger prune is refused until it
     /// is confirmed; fewer than five objects are always pruned.
     #[arg(long, default_value_t = 100, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]

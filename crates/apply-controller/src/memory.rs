@@ -12,6 +12,7 @@ use api::kustomize::ResourceInventory;
 use artifact::Digest;
 use cluster_access::targets::Place;
 use controller_kit::ObjectKey;
+use delivery_statement::Contents;
 use jiff::SignedDuration;
 use jiff::Timestamp;
 
@@ -220,6 +221,8 @@ pub struct Run {
     pub changed: bool,
     /// Reports for the history.
     pub reports: Reports,
+    /// Names and digests of the objects for a statement, if they were applied anew and statements are wanted.
+    pub contents: Option<Contents>,
     /// The objects, to be kept if they become healthy.
     pub packed: Option<Arc<[u8]>>,
     /// Objects of a revision that was gone back to which stay as they are.

@@ -28,6 +28,7 @@ mod revive;
 pub mod rivals;
 pub mod rollback;
 mod source_tree;
+mod statement;
 pub mod status;
 mod tree_fs;
 pub mod variables;

@@ -99,6 +99,13 @@ impl Prepared {
         self.items.iter().map(|item| (&item.id, &item.gvk))
     }
 
+    /// Iterates over the objects in the order in which they are applied, with whether their values are secret.
+    pub fn manifests(&self) -> impl Iterator<Item = (&ObjectId, &Object, bool)> {
+        self.items
+            .iter()
+            .map(|item| (&item.id, &item.object, item.is_confidential))
+    }
+
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.items.len()

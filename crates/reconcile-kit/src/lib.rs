@@ -14,6 +14,7 @@
 //! | [`memory`] | what is remembered of each object |
 //! | [`patience`] | when an object is looked at again, and how soon its waiting is told |
 //! | [`setup`] | what flags make of the process |
+//! | [`statements`] | signed statements of deliveries |
 //! | [`writer`] | the finalizer, the status and events |
 //! | [`flags`] | the command line that such controllers share |
 //!
@@ -32,4 +33,5 @@ pub mod patience;
 pub mod references;
 pub mod setup;
 pub mod sources;
+pub mod statements;
 pub mod writer;

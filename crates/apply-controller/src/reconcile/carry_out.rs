@@ -24,7 +24,7 @@ use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
-use super::{fights, frozen, health, ignore, prune, rivals, rollback};
+use super::{fights, frozen, health, ignore, prune, rivals, rollback, statement};
 use crate::decryption::Keyring;
 use crate::error::Error;
 use crate::good;
@@ -163,6 +163,7 @@ impl Job<'_, '_> {
             inventory: recorded(&managed_before(self.object())),
             changed: false,
             reports: Reports::new(),
+            contents: None,
             packed: None,
             stays: Vec::new(),
         }
@@ -378,6 +379,8 @@ impl Job<'_, '_> {
         let recorded_first = self.pass.recorder.applying(plan, all.clone()).await;
         recorded_first.map_err(|error| failed(error, None))?;
 
+        let is_signed = self.pass.context.statements.is_some();
+        let contents = is_signed.then(|| statement::contents(&prepared));
         let applied = target.engine.apply(prepared, &options(self.object())).await;
         let applied = applied.map_err(|error| {
             // What no one was allowed to make is not managed: it would be deleted later, in vain.
@@ -408,6 +411,7 @@ impl Job<'_, '_> {
             inventory,
             changed: applied.changed().next().is_some(),
             reports: report::of_apply(&applied, changes, built, applied_at),
+            contents,
             packed,
             stays: stays.iter().map(ToString::to_string).collect(),
         };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::meta::reasons;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use jiff::Timestamp;
@@ -10,15 +11,32 @@ use reconcile_kit::patience;
 use super::ended::Failed;
 use super::pass::Pass;
 use super::plan::{Content, Plan};
+use super::statement::{End, statement};
 use super::status::Health;
 use super::{frozen, rollback};
 use crate::context::Context;
 use crate::memory::{self, Attempt, Run};
 
 /// Records a success, and when the next run is due.
-pub(super) async fn conclude_success(mut pass: Pass<'_>, run: Run, health: Health) -> Next {
+pub(super) async fn conclude_success(mut pass: Pass<'_>, mut run: Run, health: Health) -> Next {
     let asked: Duration = pass.object().spec.interval.into();
     let interval = pass.context.base.jittered(asked);
+    let reason = match &run.plan.content {
+        Content::Source => Some(reasons::RECONCILIATION_SUCCEEDED),
+        Content::Good(_) => Some(reasons::ROLLED_BACK),
+        Content::Delivered(_) => None,
+    };
+    if let Some(reason) = reason {
+        let end = End {
+            checksum: &run.checksum,
+            contents: run.contents.as_ref(),
+            began: run.began,
+            succeeded: true,
+            reason,
+        };
+        let signed = statement(&pass, &run.plan, end).await;
+        run.reports.extend(signed);
+    }
     let recorded = match &run.plan.content {
         Content::Source => {
             // Before it is reported: who sees that it is healthy may count on the way back to it.
@@ -96,7 +114,20 @@ pub(super) async fn conclude_failure(
         return Next::After(retry);
     }
     let is_held = rollback::hold(&pass, plan, &failed).await;
-    match pass.recorder.failed_run(plan, &failed, began).await {
+    let signed = match &failed.checksum {
+        Some(checksum) => {
+            let end = End {
+                checksum,
+                contents: None,
+                began,
+                succeeded: false,
+                reason: failed.error.reason(),
+            };
+            statement(&pass, plan, end).await
+        }
+        None => None,
+    };
+    match pass.recorder.failed_run(plan, &failed, signed, began).await {
         // The good revision is next.
         Ok(()) if is_held => Next::After(Duration::ZERO),
         Ok(()) => {

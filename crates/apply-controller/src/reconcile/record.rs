@@ -311,7 +311,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a failure.
-    pub async fn failed_run(&mut self, plan: &Plan, failed: &Failed, began: Timestamp) -> Result<(), Error> {
+    pub async fn failed_run(
+        &mut self,
+        plan: &Plan,
+        failed: &Failed,
+        statement: Option<(String, String)>,
+        began: Timestamp,
+    ) -> Result<(), Error> {
         let reason = failed.error.reason();
         let message = match &plan.content {
             Content::Source | Content::Delivered(_) => failed.error.message(),
@@ -339,7 +345,7 @@ impl<'a> Recorder<'a> {
             is_frozen: plan.is_frozen(),
             history: failed.checksum.clone().map(|checksum| {
                 let why = why::list(&failed.error).map(|list| (why::KEY.to_owned(), list));
-                entry(plan, checksum, took).with(why.into_iter().collect())
+                entry(plan, checksum, took).with(why.into_iter().chain(statement).collect())
             }),
         });
         self.event(Some(plan), Severity::Error, reason, &message);

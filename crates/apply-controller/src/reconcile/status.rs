@@ -9,6 +9,7 @@ use std::time::Duration;
 use api::kustomize::{KustomizationStatus, ResourceInventory};
 use api::meta::{Snapshot, TRUE, condition_types, reasons, upsert_snapshot};
 use controller_kit::conditions::{self, Fact};
+use delivery_statement::METADATA;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -17,6 +18,9 @@ use reconcile_kit::writer::Frame;
 
 use super::report::{self, Reports};
 pub use held::{RolledBack, named};
+
+/// Entries of the history that keep their statements.
+const WITH_STATEMENT: usize = 2;
 
 /// Outcome of a reconcile, as far as the status shows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -441,6 +445,10 @@ fn remember(status: &mut KustomizationStatus, frame: Frame<'_>, entry: Entry, ou
         metadata,
     };
     upsert_snapshot(&mut status.history, snapshot);
+    // They are long, and the ledger has them all.
+    for old in status.history.iter_mut().skip(WITH_STATEMENT) {
+        old.metadata.remove(METADATA);
+    }
 }
 
 fn go(duration: Duration) -> String {

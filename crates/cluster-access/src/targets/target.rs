@@ -151,4 +151,9 @@ impl Place {
     pub fn is_home(&self) -> bool {
         self.remote.is_none()
     }
+
+    /// Returns the account that is impersonated, as the API server names it; None if the controller acts as itself.
+    pub fn account(&self) -> Option<String> {
+        self.account.as_ref().map(ToString::to_string)
+    }
 }
