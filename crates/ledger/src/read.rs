@@ -222,8 +222,14 @@ fn entry(entry: &Value) -> Option<Told> {
             .clamp(1, i64::from(u32::MAX)),
         changes: cut(metadata("windlass.dev/changes"), MAX_REPORT),
         causes: cut(metadata("windlass.dev/why"), MAX_REPORT),
-        attestation: String::new(),
+        attestation: envelope(metadata("windlass.dev/statement")),
     })
+}
+
+/// An envelope. A part of one is of no use.
+fn envelope(text: &str) -> String {
+    let is_whole = text.len() <= MAX_ENVELOPE && !text.contains(char::is_control);
+    Some(text).filter(|_| is_whole).unwrap_or_default().to_owned()
 }
 
 /// The promotions that ended, of all environments.
@@ -280,11 +286,7 @@ fn promotion(pipeline: &Value, environment: &str, entry: &Value) -> Option<Told>
             MAX_REPORT,
         ),
         causes: String::new(),
-        // A part of an envelope is of no use.
-        attestation: Some(text("attestation"))
-            .filter(|envelope| envelope.len() <= MAX_ENVELOPE)
-            .map(str::to_owned)
-            .unwrap_or_default(),
+        attestation: envelope(text("attestation")),
     })
 }
 
@@ -408,6 +410,7 @@ mod tests {
                 "metadata": {
                     "revision": "main@sha1:a", "windlass.dev/changes": "c", "windlass.dev/why": "[]",
                     "windlass.dev/built": "2026-11-25T09:59:59.250Z", "windlass.dev/applied": "soon",
+                    "windlass.dev/statement": "{}",
                 },
             })
         };
@@ -427,6 +430,7 @@ mod tests {
         assert_eq!(read.labels["team"], "shop");
         let built = "2026-11-25T09:59:59.250Z".parse().ok();
         assert_eq!((read.told[0].built, read.told[0].applied), (built, None));
+        assert_eq!(read.told[0].attestation, "{}");
         let outcomes: Vec<_> = read
             .told
             .iter()
@@ -494,7 +498,7 @@ mod tests {
         let object = kustomization(&json!([{
             "digest": long, "firstReconciled": "2026-11-25T10:00:00Z", "lastReconciled": "2026-11-25T10:00:00Z",
             "lastReconciledDuration": long, "lastReconciledStatus": long, "totalReconciliations": -5,
-            "metadata": {"revision": long, "windlass.dev/changes": long},
+            "metadata": {"revision": long, "windlass.dev/changes": long, "windlass.dev/statement": long},
         }]));
         let told = read(&object).unwrap().told.remove(0);
         let lengths = [&told.digest, &told.revision, &told.changes].map(String::len);
@@ -505,6 +509,7 @@ mod tests {
         let all = format!("{told:?}");
         assert!(!all.contains("\\0") && !all.contains('\0'), "a NUL is left");
         assert_eq!((told.total, told.took), (1, SignedDuration::ZERO));
+        assert_eq!(told.attestation, "");
     }
 
     #[test]
