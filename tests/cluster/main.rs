@@ -72,6 +72,7 @@ mod remote_identity;
 mod rollback;
 mod rollback_by_hand;
 mod service;
+mod statements;
 mod store;
 mod sync;
 mod takeover;

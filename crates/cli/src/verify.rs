@@ -3,6 +3,7 @@
 
 mod chain;
 mod promotions;
+mod statement;
 mod trust;
 
 use clap::Args;
@@ -51,9 +52,10 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     let root = flags.sigstore.root();
     let root = root.map_err(|error| Failure::Usage(error.to_string()))?;
     let demand = flags.signers.demand()?;
+    let delivery_keys = flags.signers.delivery_keys()?;
     cluster::run(&flags.cluster, async |cluster| {
         let trust = Trust::new(&cluster, demand, root);
-        chain::run(&cluster, &named, &trust, is_json).await
+        chain::run(&cluster, &named, (&trust, &delivery_keys), is_json).await
     })
 }
 

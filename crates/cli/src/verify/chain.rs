@@ -17,9 +17,11 @@ use manifest::ObjectId;
 use oci_client::image_name::ImageName;
 use serde::Serialize;
 use serde_json::Value;
+use signature::cosign::PublicKey;
 use verification_policy::images;
 use verification_policy::scope::Way;
 
+use super::statement;
 use super::trust::{Signed, Trust};
 use crate::cluster::anything::Named;
 use crate::cluster::output::{self, Cell, Colours, Tone};
@@ -27,11 +29,13 @@ use crate::cluster::{Cluster, Failure, Output, Reader, print};
 
 /// Digests of one image that are verified: Pods that are replaced run another one for a while.
 const MAX_DIGESTS: usize = 5;
+/// Conditions that say whether a source was verified.
+const SAYS_VERIFIED: [&str; 2] = ["SourceVerified", "PoliciesMet"];
 
 /// How firm a link is, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+pub(super) enum Verdict {
     Broken,
     Unproven,
     Good,
@@ -39,15 +43,15 @@ enum Verdict {
 
 /// A link of the chain.
 #[derive(Debug, Serialize)]
-struct Link {
+pub(super) struct Link {
     link: &'static str,
     object: String,
-    verdict: Verdict,
-    message: String,
+    pub(super) verdict: Verdict,
+    pub(super) message: String,
 }
 
 impl Link {
-    fn new(
+    pub(super) fn new(
         link: &'static str,
         object: impl Into<String>,
         verdict: Verdict,
@@ -67,14 +71,14 @@ impl Link {
 pub(super) async fn run(
     cluster: &Cluster,
     named: &Named,
-    trust: &Trust<'_>,
+    (trust, delivery_keys): (&Trust<'_>, &[PublicKey]),
     is_json: bool,
 ) -> Result<(), Failure> {
     let object = cluster.need_named(named).await?;
     let found = climb(&Reader::new(cluster), &object).await;
     let mut links = images(cluster, &object, &found, trust).await;
     links.extend(by_hand(&object));
-    links.extend(deliveries(cluster, &object, &found).await);
+    links.extend(deliveries(cluster, &object, &found, delivery_keys).await);
     // Those of one verdict stay in the order of the chain.
     links.sort_by_key(|link| link.verdict);
     let text = match is_json {
@@ -268,12 +272,20 @@ fn by_hand(object: &Value) -> Vec<Link> {
 }
 
 /// What delivers it, one above the other, and what that is made of.
-async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding) -> Vec<Link> {
+async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding, keys: &[PublicKey]) -> Vec<Link> {
     let mut links = Vec::new();
     let mut below = Some(object::id(object));
     for deliverer in deliverers(found) {
         let is_itself = deliverer.object == found.object;
-        links.push(delivery(cluster, deliverer, below.as_ref().filter(|_| !is_itself)).await);
+        let of = below.as_ref().filter(|_| !is_itself);
+        let read = match kind::parse_id(&deliverer.object) {
+            Some(id) => cluster.get(&id).await.ok().flatten(),
+            None => None,
+        };
+        links.push(delivery(deliverer, read.as_ref(), of));
+        if !keys.is_empty() {
+            links.push(statement::link(&deliverer.object, read.as_ref(), of, keys));
+        }
         below = kind::parse_id(&deliverer.object);
         let mut sources = Vec::new();
         collect_sources(deliverer, &mut sources);
@@ -294,7 +306,7 @@ async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding) -> Vec<L
 }
 
 /// Whether something has applied an object: labels say so, which anyone may set, and the inventory must have it.
-async fn delivery(cluster: &Cluster, deliverer: &Finding, below: Option<&ObjectId>) -> Link {
+fn delivery(deliverer: &Finding, read: Option<&Value>, below: Option<&ObjectId>) -> Link {
     let link = |verdict, message: String| Link::new("delivery", deliverer.object.clone(), verdict, message);
     let (verdict, message) = match deliverer.state {
         State::Ready => (Verdict::Good, format!("has applied {}", deliverer.revision)),
@@ -314,11 +326,7 @@ async fn delivery(cluster: &Cluster, deliverer: &Finding, below: Option<&ObjectI
     let Some(below) = below.filter(|_| verdict != Verdict::Broken) else {
         return link(verdict, message);
     };
-    let read = match kind::parse_id(&deliverer.object) {
-        Some(id) => cluster.get(&id).await.ok().flatten(),
-        None => None,
-    };
-    in_inventory(read.as_ref(), below, link, (verdict, message))
+    in_inventory(read, below, link, (verdict, message))
 }
 
 fn in_inventory(
@@ -374,24 +382,27 @@ async fn commit(cluster: &Cluster, source: &Finding) -> Link {
 fn verified(object: &Value, link: impl Fn(Verdict, String) -> Link) -> Link {
     let generation = object.pointer("/metadata/generation");
     let revision = text(object, "/status/artifact/revision");
-    match object::condition(object, "SourceVerified") {
-        Some(said) if said.status == "True" => {
-            let conditions = list(object, "/status/conditions").iter();
-            let mut said_of = conditions.filter(|one| text(one, "/type") == "SourceVerified");
-            let is_of_spec = said_of.any(|one| one.get("observedGeneration") == generation);
-            match is_of_spec {
-                true => link(Verdict::Good, format!("{revision}: {}", said.message)),
-                false => link(
-                    Verdict::Unproven,
-                    "its spec has changed since it was verified".to_owned(),
-                ),
-            }
-        }
-        Some(said) => link(Verdict::Broken, said.message.to_owned()),
-        None => link(
+    let is_verdict = |one: &&Value| SAYS_VERIFIED.contains(&text(one, "/type"));
+    let verdicts: Vec<_> = list(object, "/status/conditions")
+        .iter()
+        .filter(is_verdict)
+        .collect();
+    let message = |one: &Value| text(one, "/message").to_owned();
+    if let Some(bad) = verdicts.iter().find(|one| text(one, "/status") != "True") {
+        return link(Verdict::Broken, message(bad));
+    }
+    if verdicts.is_empty() {
+        let why = "spec.verify is not set, and no VerificationPolicy applies to it";
+        return link(Verdict::Unproven, format!("{revision} is not verified: {why}"));
+    }
+    let is_of_spec = |one: &&Value| one.get("observedGeneration") == generation;
+    let good: Vec<_> = verdicts.iter().copied().filter(is_of_spec).map(message).collect();
+    match good.is_empty() {
+        true => link(
             Verdict::Unproven,
-            format!("{revision} is not verified: spec.verify is not set"),
+            "its spec has changed since it was verified".to_owned(),
         ),
+        false => link(Verdict::Good, format!("{revision}: {}", good.join("; "))),
     }
 }
 
@@ -482,5 +493,9 @@ mod tests {
         assert_eq!(source(condition("True", 1)), Verdict::Unproven);
         assert_eq!(source(condition("False", 2)), Verdict::Broken);
         assert_eq!(source(json!({"type": "Ready"})), Verdict::Unproven);
+        let policies =
+            |status: &str| json!({"type": "PoliciesMet", "status": status, "observedGeneration": 2});
+        assert_eq!(source(policies("True")), Verdict::Good);
+        assert_eq!(source(policies("False")), Verdict::Broken);
     }
 }

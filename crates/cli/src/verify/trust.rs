@@ -42,29 +42,40 @@ pub(super) struct SignerFlags {
     /// Regular expression for the issuer of that identity
     #[arg(long, value_name = "REGEXP", requires = "certificate_identity_regexp")]
     certificate_oidc_issuer_regexp: Option<String>,
+
+    /// File with the public key of the controllers, in PEM: each delivery must have a statement that is signed with it; several files
+    /// where one of the keys must have signed
+    #[arg(long, value_name = "FILE")]
+    delivery_key: Vec<PathBuf>,
+}
+
+/// Reads the public keys that a flag names.
+fn read(flag: &str, files: &[PathBuf]) -> Result<Vec<(Vec<u8>, PublicKey)>, Failure> {
+    let keys = files.iter().map(|path| {
+        let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{flag} {}: {why}", path.display()));
+        let pem = std::fs::read(path).map_err(|error| wrong(&error))?;
+        let key = PublicKey::from_pem(&pem).map_err(|error| wrong(&error))?;
+        Ok((pem, key))
+    });
+    keys.collect()
 }
 
 impl SignerFlags {
-    fn read(&self) -> Result<Vec<(Vec<u8>, PublicKey)>, Failure> {
-        let keys = self.key.iter().map(|path| {
-            let wrong =
-                |why: &dyn std::fmt::Display| Failure::Usage(format!("--key {}: {why}", path.display()));
-            let pem = std::fs::read(path).map_err(|error| wrong(&error))?;
-            let key = PublicKey::from_pem(&pem).map_err(|error| wrong(&error))?;
-            Ok((pem, key))
-        });
-        keys.collect()
+    /// The keys of the controllers that deliver.
+    pub(super) fn delivery_keys(&self) -> Result<Vec<PublicKey>, Failure> {
+        let keys = read("--delivery-key", &self.delivery_key)?.into_iter();
+        Ok(keys.map(|(_, key)| key).collect())
     }
 
     /// The keys.
     pub(super) fn keys(&self) -> Result<Vec<PublicKey>, Failure> {
-        let keys = self.read()?.into_iter();
+        let keys = read("--key", &self.key)?.into_iter();
         Ok(keys.map(|(_, key)| key).collect())
     }
 
     /// What the command line demands of images; None if it says nothing.
     pub(super) fn demand(&self) -> Result<Option<Demand>, Failure> {
-        let keys = self.read()?.into_iter().enumerate();
+        let keys = read("--key", &self.key)?.into_iter().enumerate();
         let data: BTreeMap<_, _> = keys.map(|(n, (pem, _))| (format!("{n}.pub"), pem)).collect();
         let identity = self.certificate_identity_regexp.as_ref();
         let identity = identity.zip(self.certificate_oidc_issuer_regexp.as_ref());
