@@ -104,6 +104,7 @@ fn no_spelling_of_an_address_brings_in_what_is_elsewhere() {
             ),
             ("above", "https://git.example.com/teams/app".to_owned()),
             ("ssh", "ssh://git@git.example.com:2222/team/app".to_owned()),
+            ("backslash", format!("ssh://git.example.com\\@{evil}/team/app")),
         ];
         for (name, url) in &urls {
             scene

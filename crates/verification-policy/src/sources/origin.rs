@@ -67,6 +67,10 @@ fn place(url: &str, insecure: bool) -> Result<String, String> {
         let prefix = if insecure { INSECURE } else { "" };
         return Ok(format!("{prefix}{}", name.repository()));
     }
+    // Some read a backslash as a slash, and others as part of a user's name: `ssh://good\\@evil/app` is at evil.
+    if url.contains(['\\', ' ']) || url.contains(char::is_control) {
+        return Err("its address has a backslash, a space or a control character".to_owned());
+    }
     let (scheme, rest) = url.split_once("://").ok_or("its address has no scheme")?;
     let default_port = match scheme.to_ascii_lowercase().as_str() {
         "https" => 443,
@@ -80,7 +84,13 @@ fn place(url: &str, insecure: bool) -> Result<String, String> {
     if parsed.query().is_some() || parsed.fragment().is_some() {
         return Err("its address has a query or a fragment".to_owned());
     }
-    let host = parsed.host_str().unwrap_or_default().trim_end_matches('.');
+    // As who asks reads it: hosts of ssh are not read as those of https.
+    let asked = Url::parse(url).map_err(|error| format!("its address is none: {error}"))?;
+    let asked = asked.host_str().unwrap_or_default().to_lowercase();
+    if parsed.host_str() != Some(asked.as_str()) {
+        return Err("its host can be read in two ways".to_owned());
+    }
+    let host = asked.trim_end_matches('.');
     if host.is_empty() {
         return Err("its address has no host".to_owned());
     }
@@ -176,6 +186,10 @@ mod tests {
             "https://h/org/..%5capp",
             "https://h/org/a%0ap",
             "https://h/%ff",
+            r"ssh://good.example.com\@evil.example.com/app",
+            r"https://good.example.com\@evil.example.com/app",
+            "ssh://%67ood.example.com/app",
+            "https://h/a b",
             "oci://",
         ] {
             assert!(at(url).is_err(), "{url}: {:?}", at(url));
