@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube_apply::Prepared;
 use oci_client::image_name::ImageName;
+use reconcile_kit::base::placement;
 use reconcile_kit::statements::Facts;
 use verification_policy::images;
 
@@ -46,7 +47,14 @@ pub(super) async fn statement(pass: &Pass<'_>, plan: &Plan, end: End<'_>) -> Opt
     let statements = pass.context.statements.as_ref()?;
     let object = pass.object();
     let (name, namespace) = (object.name_any(), object.namespace().unwrap_or_default());
-    let place = pass.remembered(|entry| entry.applied.as_ref().map(|applied| applied.place.clone()));
+    // What is remembered is of the last run that applied everything, which a failed one may not be.
+    let place = match end.succeeded {
+        true => pass.remembered(|entry| entry.applied.as_ref().map(|applied| applied.place.clone())),
+        false => {
+            let target = pass.context.base.targets.target_of(placement(object)).await;
+            target.ok().map(|target| target.place.clone())
+        }
+    };
     let account = place.as_ref().and_then(Place::account);
     let history = object.status.iter().flat_map(|status| &status.history);
     let mut same =
