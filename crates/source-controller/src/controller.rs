@@ -314,7 +314,7 @@ impl Shared {
         }
     }
 
-    /// Tells of VerificationPolicies that change. Ends with the process.
+    /// Passes on the VerificationPolicies that change. Ends with the process.
     async fn follow_policies(&self, changes: Changes<VerificationPolicy>) {
         let follow = self.policies.follow(changes, |both| {
             let _ = self.ruled.send(both.to_vec()); // no one may listen

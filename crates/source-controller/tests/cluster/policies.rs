@@ -131,7 +131,7 @@ async fn commits_are_signed_as_the_platform_demands() {
     );
     assert_eq!(revision(&object), format!("main@sha1:{good}"));
 
-    // With the action Warn it is let in, and that it should not be is told once.
+    // With the action Warn it is stored, with one warning.
     world.apply(&world.policy(git, json!({"action": "Warn"}))).await;
     let warned = |object: &DynamicObject| {
         condition(object, "PoliciesMet").is_some_and(|(_, reason, _)| reason == "PolicyWarning")
