@@ -74,6 +74,27 @@ fn a_chain_is_applied_in_order_whatever_the_order_of_creation() {
 }
 
 #[test]
+fn a_dependency_that_is_suspended_stays_ready() {
+    run("depends-on-suspended", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[
+            ("one/a.yaml", config_map(ns, "one", "1")),
+            ("two/a.yaml", config_map(ns, "two", "1")),
+        ])?;
+        test.git_source(&repository).await?;
+        let revision = format!("main@sha1:{}", repository.resolve("main")?);
+        let one = |suspend: bool| test.kustomization("one", json!({"path": "one", "suspend": suspend}));
+        test.apply(&one(false)).await?;
+        test.ready("one", &revision).await?;
+        // Suspending is a new generation, which nothing else will be done about.
+        test.apply(&one(true)).await?;
+        let depends_on = json!({"path": "two", "dependsOn": [{"name": "one"}]});
+        test.apply(&test.kustomization("two", depends_on)).await?;
+        test.ready("two", &revision).await.map(drop)
+    });
+}
+
+#[test]
 fn objects_that_wait_for_each_other_are_named() {
     run("depends-on-cycle", |test| async move {
         let ns = &test.namespace;

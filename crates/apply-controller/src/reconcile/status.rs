@@ -162,7 +162,7 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
         status.last_handled_reconcile_at = Some(requested_at.to_owned());
     }
     match report {
-        Report::Suspended => {}
+        Report::Suspended => suspended(&mut status, frame),
         Report::Stalled { reason, message } => {
             freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::RECONCILING);
@@ -304,6 +304,13 @@ fn applied(success: &Success) -> String {
     format!("Applied revision: {}{rivals}", success.revision)
 }
 
+/// Notes that the newest generation was seen: who depends on the object asks for that, and suspending makes a new one.
+fn suspended(status: &mut KustomizationStatus, frame: Frame<'_>) {
+    if conditions::is_ready(&status.conditions) {
+        status.observed_generation = Some(frame.generation);
+    }
+}
+
 fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) {
     conditions::remove(&mut status.conditions, condition_types::STALLED);
     if !failure.is_held {
@@ -316,7 +323,8 @@ fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) 
         status.last_attempted_revision = Some(revision);
     }
     if let Some(inventory) = failure.inventory {
-        status.inventory = Some(inventory);
+        // Nothing was applied yet: there is no inventory.
+        status.inventory = Some(inventory).filter(|inventory| !inventory.entries.is_empty());
     }
     if let Some(entry) = failure.history {
         remember(status, frame, entry, failure.reason);

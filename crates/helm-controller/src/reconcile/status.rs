@@ -48,7 +48,8 @@ pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> H
         status.last_handled_reconcile_at = Some(requested_at.to_owned());
     }
     match report {
-        Report::Suspended => {}
+        // Who depends on it asks whether its newest generation was seen: that it is suspended is all there is to see.
+        Report::Suspended => status.observed_generation = Some(frame.generation),
         Report::Stalled { reason, message } => {
             freezes::thawed(&mut status.conditions, frame.now);
             conditions::remove(&mut status.conditions, condition_types::RECONCILING);
@@ -199,7 +200,8 @@ mod tests {
         );
         let fresh = after(Report::Suspended);
         assert_eq!(fresh.last_handled_reconcile_at.as_deref(), Some("asked"));
-        assert!(fresh.conditions.is_empty() && fresh.observed_generation.is_none());
+        assert!(fresh.conditions.is_empty());
+        assert_eq!(fresh.observed_generation, Some(2));
     }
 
     #[test]
