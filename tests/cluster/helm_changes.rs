@@ -96,6 +96,18 @@ fn drift_is_corrected_at_once_or_only_told() {
         maps.patch("web-map", &PatchParams::default(), &change("drifted"))
             .await?;
         test.map_has("value", "default").await?;
+        // What kubectl added is no drift, and stays when something else is corrected: a rollout that was restarted, for one.
+        let kubectl = PatchParams {
+            field_manager: Some("kubectl-rollout".to_owned()),
+            ..PatchParams::default()
+        };
+        let noted = Patch::Merge(
+            json!({"metadata": {"annotations": {"note": "mine"}}, "data": {"value": "drifted"}}),
+        );
+        maps.patch("web-map", &kubectl, &noted).await?;
+        let map = test.config_map_has("web-map", "value", "default").await?;
+        let note = map.metadata.annotations.unwrap_or_default().remove("note");
+        ensure!(note.as_deref() == Some("mine"), "the annotation is gone");
         maps.delete("web-map", &DeleteParams::default()).await?;
         test.map_has("value", "default").await?;
         ensure!(test.records("web").await? == [(1, "deployed".to_owned())]);

@@ -101,6 +101,7 @@ impl World {
         let settings = || Settings {
             field_manager: "helm-controller".to_owned(),
             group: api::meta::HELM_GROUP.to_owned(),
+            undoes_kubectl: false,
             concurrency: AT_ONCE,
             ..Settings::default()
         };

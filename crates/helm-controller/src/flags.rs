@@ -133,6 +133,7 @@ impl Settings {
             apply: kube_apply::Settings {
                 field_manager: NAME.to_owned(),
                 group: api::meta::HELM_GROUP.to_owned(),
+                undoes_kubectl: false,
                 disallowed_field_managers: flags.override_manager.clone(),
                 ..kube_apply::Settings::default()
             },

@@ -285,7 +285,7 @@ impl Facts {
             });
         let leftover = !policy.merge
             && (glimpse.leftovers(settings).next().is_some()
-                || takeover::has_stale_metadata(&glimpse.labels, &glimpse.annotations));
+                || takeover::has_stale_metadata(&glimpse.labels, &glimpse.annotations, settings));
         Self {
             fingerprint: glimpse.fingerprint(settings, owner.as_deref(), policy.merge, ignored),
             resource_version: glimpse

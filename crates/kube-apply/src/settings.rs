@@ -22,6 +22,9 @@ pub struct Settings {
     pub requests_in_flight: usize,
     /// Kinds (group, kind) that are applied after cluster and class definitions and before everything else.
     pub custom_stage_kinds: BTreeSet<(String, String)>,
+    /// Whether the fields that kubectl wrote are taken over, and undone where the manifest does not have them: what
+    /// kustomize-controller does, and helm-controller does not. A restart by `kubectl rollout` outlives a corrected drift.
+    pub undoes_kubectl: bool,
     /// Managers whose fields are taken over and undone like kubectl's (Flux's `--override-manager`).
     pub disallowed_field_managers: Vec<String>,
     /// How long one request may take before it counts as a transient failure.
@@ -38,6 +41,7 @@ impl Default for Settings {
             concurrency: 4,
             requests_in_flight: 64,
             custom_stage_kinds: BTreeSet::new(),
+            undoes_kubectl: true,
             disallowed_field_managers: Vec::new(),
             request_timeout: Duration::from_secs(30),
         }

@@ -15,12 +15,13 @@ use crate::settings::Settings;
 pub(crate) fn is_taken_over(manager: &str, operation: &str, subresource: &str, settings: &Settings) -> bool {
     let starts_with = |prefix: &str| manager.starts_with(prefix);
     let disallowed = settings.disallowed_field_managers.iter().any(|m| starts_with(m));
+    let of_kubectl = settings.undoes_kubectl && starts_with("kubectl");
     subresource.is_empty()
         && match operation {
-            "Apply" => starts_with("kubectl") || (disallowed && manager != settings.field_manager),
+            "Apply" => of_kubectl || (disallowed && manager != settings.field_manager),
             "Update" => {
-                starts_with("kubectl")
-                    || starts_with("before-first-apply")
+                of_kubectl
+                    || (settings.undoes_kubectl && starts_with("before-first-apply"))
                     || starts_with(&settings.field_manager)
                     || disallowed
             }
@@ -39,16 +40,22 @@ const STALE_ANNOTATIONS: [&str; 3] = [
 const STALE_LABELS: [&str; 1] = ["fluxcd.io/sync-gc-mark"];
 
 /// Returns whether there are labels or annotations to remove.
-pub(crate) fn has_stale_metadata(labels: &Map<String, Value>, annotations: &Map<String, Value>) -> bool {
-    STALE_ANNOTATIONS.iter().any(|key| annotations.contains_key(*key))
-        || STALE_LABELS.iter().any(|key| labels.contains_key(*key))
+pub(crate) fn has_stale_metadata(
+    labels: &Map<String, Value>,
+    annotations: &Map<String, Value>,
+    settings: &Settings,
+) -> bool {
+    let has_annotations = STALE_ANNOTATIONS.iter().any(|key| annotations.contains_key(*key));
+    settings.undoes_kubectl && (has_annotations || STALE_LABELS.iter().any(|key| labels.contains_key(*key)))
 }
 
 /// Makes the JSON patch that takes an object over, from its whole live metadata; None when there is nothing to do.
 pub(crate) fn patch(metadata: &Value, settings: &Settings) -> Option<Value> {
     let mut operations = Vec::new();
-    remove_keys(metadata, "annotations", &STALE_ANNOTATIONS, &mut operations);
-    remove_keys(metadata, "labels", &STALE_LABELS, &mut operations);
+    if settings.undoes_kubectl {
+        remove_keys(metadata, "annotations", &STALE_ANNOTATIONS, &mut operations);
+        remove_keys(metadata, "labels", &STALE_LABELS, &mut operations);
+    }
     let entries = metadata
         .get("managedFields")
         .and_then(Value::as_array)
@@ -236,6 +243,33 @@ mod tests {
                 "{manager} {operation}"
             );
         }
+    }
+
+    #[test]
+    fn what_kubectl_wrote_stays_where_settings_say_so() {
+        let settings = Settings {
+            undoes_kubectl: false,
+            disallowed_field_managers: vec!["kubectl-edit".into()],
+            ..Settings::default()
+        };
+        let taken = |manager| is_taken_over(manager, "Update", "", &settings);
+        assert_eq!(
+            [
+                "kubectl-rollout",
+                "before-first-apply",
+                "kubectl-edit",
+                "kustomize-controller"
+            ]
+            .map(taken),
+            [false, false, true, true]
+        );
+        let metadata = json!({
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+            "managedFields": [entry("kubectl-rollout", "Update", json!({"f:spec": {}}))],
+        });
+        assert_eq!(patch(&metadata, &settings), None);
+        let annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
+        assert!(!has_stale_metadata(&Map::new(), &annotations, &settings));
     }
 
     #[test]

@@ -56,6 +56,7 @@ impl Platform {
         let settings = Settings {
             field_manager: FIELD_MANAGER.to_owned(),
             group: api::meta::HELM_GROUP.to_owned(),
+            undoes_kubectl: false,
             ..Settings::default()
         };
         let engine = Engine::new(client.clone(), settings);
