@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
-use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
+use api::meta::{KUSTOMIZE_GROUP, StatusObject as _, condition_types, reasons};
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{ObjectKey, conditions};
@@ -375,10 +375,16 @@ impl<'a> Recorder<'a> {
 
     /// Tells of what was deleted; `plan` is None at the end of the object.
     pub fn pruned(&self, plan: Option<&Plan>, pruned: &Pruned) {
+        // At the end nothing progresses: as in Flux, the reason is that of the last condition.
+        let ready = self.object().condition(condition_types::READY);
+        let reason = match (plan, ready) {
+            (None, Some(ready)) => ready.reason.as_str(),
+            _ => reasons::PROGRESSING,
+        };
         let lines: Vec<_> = pruned.deleted.iter().map(|id| format!("{id} deleted")).collect();
         if !lines.is_empty() {
             tracing::info!(changes = lines.join(", "), "garbage collection completed");
-            self.event(plan, Severity::Info, reasons::PROGRESSING, &lines.join("\n"));
+            self.event(plan, Severity::Info, reason, &lines.join("\n"));
         }
         let left: Vec<String> = pruned
             .skipped
@@ -393,7 +399,7 @@ impl<'a> Recorder<'a> {
             .collect();
         if !left.is_empty() {
             tracing::info!(objects = left.join(", "), "objects were left to their new owners");
-            self.event(plan, Severity::Info, reasons::PROGRESSING, &left.join("\n"));
+            self.event(plan, Severity::Info, reason, &left.join("\n"));
         }
         let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
         let errors = kube_apply::summarize(&errors);

@@ -32,14 +32,11 @@ pub(super) enum Before<'a> {
     Declared(&'a Resource),
 }
 
-/// `default/web apps/v1, Kind=Deployment: what the server said`, as Helm writes it.
+/// `default/web apps/v1, Kind=Deployment: what the server said`, as Helm writes it: the core group is `/v1`.
 pub(super) fn at(target: &Resource, failure: &Failure) -> String {
     let gvk = target.gvk();
     format!(
-        "{}/{} {}, Kind={}: {failure}",
-        target.at.namespace,
-        target.at.name,
-        gvk.api_version(),
-        gvk.kind
+        "{}/{} {}/{}, Kind={}: {failure}",
+        target.at.namespace, target.at.name, gvk.group, gvk.version, gvk.kind
     )
 }

@@ -18,18 +18,19 @@ pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart
     let key = ObjectKey::from_object(chart);
     let api: Api<HelmChart> = Api::namespaced(context.base.client.clone(), &key.namespace);
     let parameters = PatchParams::apply(NAME).force();
+    // The watch may show what is made here before the answer comes.
+    let is_known = context.sources.charts.get(&key.object_ref()).is_some();
     let applied = api.patch(&key.name, &parameters, &Patch::Apply(chart)).await;
     let applied = applied.map_err(|error| {
         let error = Error::ApplyChart(Box::new(error));
         trace(recorder, "HelmChartSyncErr", &error.message());
         error
     })?;
-    let is_new =
-        applied.metadata.generation == Some(1) && context.sources.charts.get(&key.object_ref()).is_none();
+    let is_new = applied.metadata.generation == Some(1) && !is_known;
     let source = &chart.spec.source_ref;
     let (action, reason) = match is_new {
-        true => ("created", "HelmChartCreated"),
-        false => ("configured", "HelmChartConfigured"),
+        true => ("Created", "HelmChartCreated"),
+        false => ("Configured", "HelmChartConfigured"),
     };
     let message = format!(
         "{action} HelmChart/{key} with SourceRef '{:?}/{}/{}'",
