@@ -1,0 +1,17 @@
+//! What controllers leave in a cluster, recorded step by step, and compared with what others leave.
+//!
+//! Recorded cases of kustomize and Helm ([`case`]) become Kustomizations and HelmReleases that go through a life of several steps
+//! ([`life`]): created, changed, changed by hand, suspended, resumed, deleted. After each step, everything that the API server holds
+//! of a case is taken down ([`snapshot`]), without what differs from run to run ([`normal`]).
+
+pub mod case;
+pub mod changes;
+pub mod life;
+mod normal;
+mod servers;
+mod settle;
+mod snapshot;
+
+pub use case::Case;
+pub use life::{Recording, play};
+pub use servers::Servers;
