@@ -2,12 +2,16 @@
 //!
 //! Recorded cases of kustomize and Helm ([`case`]) become Kustomizations and HelmReleases that go through a life of several steps
 //! ([`life`]): created, changed, changed by hand, suspended, resumed, deleted. After each step, everything that the API server holds
-//! of a case is taken down ([`snapshot`]), without what differs from run to run ([`normal`]).
+//! of a case is taken down ([`snapshot`]), without what differs from run to run ([`normal`]). Two recordings are compared value by
+//! value ([`compare`]); each difference is one that docs/compatibility explains ([`known`]), or an open one ([`report`]).
 
 pub mod case;
 pub mod changes;
+pub mod compare;
+pub mod known;
 pub mod life;
 mod normal;
+pub mod report;
 mod servers;
 mod settle;
 mod snapshot;

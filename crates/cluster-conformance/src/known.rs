@@ -1,0 +1,221 @@
+//! Differences that docs/compatibility explains.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::{Difference, EVENTS};
+
+/// Why two clusters differ: a row of docs/compatibility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    /// In a few words.
+    pub what: &'static str,
+    /// The heading under which the page has it.
+    pub section: &'static str,
+}
+
+const KUSTOMIZATIONS: &str = "Kustomizations";
+const RELEASES: &str = "HelmReleases";
+const SOURCES: &str = "Sources";
+
+const OWNERSHIP: Row = row("field ownership of built-in kinds", KUSTOMIZATIONS);
+const STAGES: Row = row("a manifest that is refused", KUSTOMIZATIONS);
+const WORDS: Row = row("words of failures", KUSTOMIZATIONS);
+const HISTORY: Row = row("what the history says more", KUSTOMIZATIONS);
+const RUNS: Row = row("Kustomization, interval", KUSTOMIZATIONS);
+const SUSPENDED: Row = row("a suspended object that failed", KUSTOMIZATIONS);
+const KUBECTL: Row = row("drift is undone at once", KUSTOMIZATIONS);
+const EVENTS_OF_RUNS: Row = row("events of runs", KUSTOMIZATIONS);
+const ACTION: Row = row("the action in the history", RELEASES);
+const ORDER: Row = row("the history while an upgrade is tried again", RELEASES);
+const FAILED: Row = row("a revision that failed", RELEASES);
+const RECORDS: Row = row("times of a chart's files in records", RELEASES);
+const HELM_WORDS: Row = row("words of failures", RELEASES);
+const CORRECTED: Row = row("how drift is corrected", RELEASES);
+const RENDERERS: Row = row("post-renderers that fail", RELEASES);
+const HELM_EVENTS: Row = row("events of runs", RELEASES);
+const NO_OP: Row = row("events of what did nothing", SOURCES);
+
+const fn row(what: &'static str, section: &'static str) -> Row {
+    Row { what, section }
+}
+
+/// The row that explains a difference; None if there is none.
+pub fn row_of(difference: &Difference) -> Option<Row> {
+    let kind = difference.object.split(['.', ' ']).next().unwrap_or_default();
+    let path: Vec<&str> = difference.path.iter().map(String::as_str).collect();
+    match (kind, &path[..]) {
+        ("HelmChart" | "HelmRepository" | "GitRepository", [EVENTS]) => Some(NO_OP),
+        ("Kustomization", [EVENTS]) => same_reasons(difference).then_some(EVENTS_OF_RUNS),
+        ("HelmRelease", [EVENTS]) => same_reasons(difference).then_some(HELM_EVENTS),
+        ("Kustomization", ["status", "history", .., name]) if name.starts_with("windlass.dev/") => {
+            Some(HISTORY)
+        }
+        ("Kustomization", ["status", "history", .., "totalReconciliations"]) => Some(RUNS),
+        ("Kustomization", ["status", "conditions", _, "message"]) if difference.has_failed => Some(WORDS),
+        ("Kustomization", ["status", "conditions", "Reconciling", "observedGeneration"]) => Some(SUSPENDED),
+        ("HelmRelease", ["status", "history", _, "action"]) => Some(ACTION),
+        ("HelmRelease", ["status", "history"]) if difference.has_failed => Some(ORDER),
+        ("HelmRelease", ["status", "history", _, "status"])
+            if difference.ours.as_ref().is_some_and(|ours| ours == "failed") =>
+        {
+            Some(FAILED)
+        }
+        ("HelmRelease", ["status", "conditions", "Ready" | "Released", "message"])
+            if difference.has_failed =>
+        {
+            Some(HELM_WORDS)
+        }
+        ("Secret", ["data", "release", "info", "description"]) => Some(HELM_WORDS),
+        ("HelmRelease", [.., name]) if name.ends_with("observedPostRenderersDigest") => Some(RENDERERS),
+        ("Secret", ["data", "release", "chart", .., "modtime" | "schemamodtime"]) => Some(RECORDS),
+        (_, ["metadata", "managers", manager, ..]) => ownership(manager),
+        // Flux applies what defines kinds, and roles, before it asks about the rest.
+        (_, []) if difference.has_failed && difference.ours.is_none() => Some(STAGES),
+        _ => None,
+    }
+}
+
+fn ownership(manager: &str) -> Option<Row> {
+    match manager.split(' ').next().unwrap_or_default() {
+        "kustomize-controller" => Some(OWNERSHIP),
+        "helm-controller" => Some(CORRECTED),
+        "kubectl-edit" => Some(KUBECTL),
+        _ => None,
+    }
+}
+
+/// Events of waits that a slow machine makes longer than the second for which nothing is said.
+const OF_WAITS: [&str; 3] = ["ArtifactFailed", "NoSourceArtifact", "SourceNotReady"];
+
+/// Returns whether the events have the same types and reasons, so that only their words differ, and how often they come: drift is
+/// found and corrected at once, and not when someone asks.
+fn same_reasons(difference: &Difference) -> bool {
+    let reasons = |events: &Option<Value>| -> BTreeSet<String> {
+        let lines = events.as_ref().and_then(Value::as_array).into_iter().flatten();
+        let reasons = lines.filter_map(|line| Some(line.as_str()?.split(':').next()?.to_owned()));
+        let is_of_wait = |reason: &String| OF_WAITS.iter().any(|wait| reason.ends_with(wait));
+        reasons.filter(|reason| !is_of_wait(reason)).collect()
+    };
+    reasons(&difference.peer) == reasons(&difference.ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::life::Step;
+
+    const ROWS: [Row; 17] = [
+        OWNERSHIP,
+        STAGES,
+        WORDS,
+        HISTORY,
+        RUNS,
+        SUSPENDED,
+        KUBECTL,
+        EVENTS_OF_RUNS,
+        ACTION,
+        ORDER,
+        FAILED,
+        RECORDS,
+        HELM_WORDS,
+        CORRECTED,
+        RENDERERS,
+        HELM_EVENTS,
+        NO_OP,
+    ];
+
+    fn difference(object: &str, path: &[&str], peer: Option<Value>, ours: Option<Value>) -> Difference {
+        Difference {
+            step: Step::Created,
+            case: "case".to_owned(),
+            object: object.to_owned(),
+            path: path.iter().map(|step| (*step).to_owned()).collect(),
+            peer,
+            ours,
+            has_failed: false,
+        }
+    }
+
+    #[test]
+    fn each_row_is_in_the_page() {
+        let page = include_str!("../../../docs/compatibility/flux.md");
+        for Row { what, section } in ROWS {
+            let (_, rows) = page.split_once(&format!("\n## {section}\n")).unwrap();
+            let rows = rows.split("\n## ").next().unwrap();
+            let mut cells = rows.lines().filter_map(|line| line.split('|').nth(1));
+            assert!(cells.any(|cell| cell.contains(what)), "{section}: {what}");
+        }
+    }
+
+    #[test]
+    fn what_was_delivered_may_not_differ() {
+        let deployment = |path: &[&str]| {
+            row_of(&difference(
+                "Deployment.apps a/b",
+                path,
+                Some(json!(1)),
+                Some(json!(2)),
+            ))
+        };
+        assert_eq!(deployment(&["spec", "replicas"]), None);
+        assert_eq!(deployment(&["metadata", "labels", "app"]), None);
+        assert_eq!(
+            deployment(&["metadata", "managers", "kustomize-controller Apply", "f:spec"]),
+            Some(OWNERSHIP)
+        );
+        let missing = difference("Deployment.apps a/b", &[], Some(json!({})), None);
+        assert_eq!(row_of(&missing), None);
+        let refused = Difference {
+            has_failed: true,
+            ..missing
+        };
+        assert_eq!(row_of(&refused), Some(STAGES));
+        let more = Difference {
+            peer: None,
+            ours: Some(json!({})),
+            ..refused
+        };
+        assert_eq!(row_of(&more), None);
+    }
+
+    #[test]
+    fn words_of_conditions_may_differ_where_something_failed() {
+        let path = ["status", "conditions", "Ready", "message"];
+        let said = difference(
+            "Kustomization.kustomize a/b",
+            &path,
+            Some(json!("a")),
+            Some(json!("b")),
+        );
+        assert_eq!(row_of(&said), None);
+        assert_eq!(
+            row_of(&Difference {
+                has_failed: true,
+                ..said
+            }),
+            Some(WORDS)
+        );
+    }
+
+    #[test]
+    fn events_may_differ_in_words_and_not_in_reasons() {
+        let told = |peer: Value, ours: Value| {
+            row_of(&difference("Kustomization b", &[EVENTS], Some(peer), Some(ours)))
+        };
+        let peer = json!(["Normal Progressing: a created"]);
+        assert_eq!(
+            told(peer.clone(), json!(["Normal Progressing: a created\n\na: 1"])),
+            Some(EVENTS_OF_RUNS)
+        );
+        assert_eq!(
+            told(peer.clone(), json!(["Warning Progressing: a created"])),
+            None
+        );
+        let waited = json!(["Normal ArtifactFailed: not yet", "Normal Progressing: a created"]);
+        assert_eq!(told(peer, waited), Some(EVENTS_OF_RUNS));
+    }
+}
