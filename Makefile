@@ -14,7 +14,7 @@ export RUST_LIB_BACKTRACE ?= 0
 export RUST_TEST_THREADS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores * 3)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-scale bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images release release-prepare docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects conformance-cluster record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-scale bench-releases bench-notify bench-images bench-pipelines bench-previews bench-console bench-ledger bench-idle images release release-prepare docs chaos soak chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -104,6 +104,9 @@ record-takeover: ## Record what the real kustomize-controller (CONTROLLER=path),
 
 record-flux-objects: build ## Record what Flux's controllers (CONTROLLERS=folder) write into objects, into tests/cases/flux-objects
 	$(XTASK) record-flux-objects $(CONTROLLERS)
+
+conformance-cluster: build ## Compare what Flux's controllers (PEER=folder, made by hack/build-flux) and ours leave in a cluster; N=300 overlays and charts of SET=folder; RECORD=1 records Flux's for tests/cases/cluster
+	$(XTASK) conformance-cluster --peer $(PEER) --overlays $(or $(N),300) --charts $(or $(N),300) $(if $(SET),--set $(SET)) $(if $(RECORD),--record)
 
 record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
 	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)

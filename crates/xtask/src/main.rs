@@ -10,6 +10,7 @@ mod bench;
 mod bench_build;
 mod bench_render;
 mod circles;
+mod conformance_cluster;
 mod contest;
 mod demo;
 mod demo_ui;
@@ -74,6 +75,8 @@ enum Task {
     Generate(generate::Arguments),
     /// Check that few files import each other in a circle.
     CheckCircles,
+    /// Compare what Flux's controllers and ours leave in a cluster, object by object.
+    ConformanceCluster(conformance_cluster::Arguments),
     /// Record what Flux's own controllers write into objects.
     RecordFluxObjects(record::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
@@ -102,6 +105,7 @@ fn main() -> Result<()> {
         Task::Images(arguments) => images::run(&arguments),
         Task::Release(arguments) => release::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
+        Task::ConformanceCluster(arguments) => conformance_cluster::run(&arguments),
         Task::RecordFluxObjects(arguments) => record::run(&arguments),
         Task::CheckCircles => circles::run(),
         Task::GenerateSchema(arguments) => schema::run(&arguments),

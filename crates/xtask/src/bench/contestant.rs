@@ -88,6 +88,43 @@ impl Contestant {
         }
     }
 
+    /// Starts source-, kustomize- and helm-controller, which write Events into the cluster, and waits until they are ready.
+    pub async fn start_for_all(&self, control_plane: &ControlPlane, concurrent: usize) -> Result<Running> {
+        let kubeconfig = control_plane.kubeconfig_path();
+        let concurrent = format!("--concurrent={concurrent}");
+        match self {
+            Self::Windlass => {
+                let options = || ControllerOptions {
+                    flags: vec![concurrent.clone()],
+                    ..ControllerOptions::default()
+                };
+                let source = Controller::start_source(kubeconfig, options()).await?;
+                let (apply, helm) = tokio::try_join!(
+                    Controller::start_apply(kubeconfig, &source, options()),
+                    Controller::start_helm(kubeconfig, &source, options())
+                )?;
+                Ok(Running::ours([source, apply, helm]))
+            }
+            Self::Flux(folder) => {
+                let peer = flux::Peer::new(folder, kubeconfig)?;
+                // Its client waits before requests beyond a number, and before attempts.
+                let fast = [
+                    "--kube-api-qps=500",
+                    "--kube-api-burst=1000",
+                    "--min-retry-delay=100ms",
+                    "--max-retry-delay=1s",
+                ];
+                let flags = [&[concurrent.as_str()], &fast[..]].concat();
+                let (source, apply, helm) = tokio::try_join!(
+                    peer.source(&flags),
+                    peer.with_flags("kustomize-controller", &flags),
+                    peer.with_flags("helm-controller", &flags)
+                )?;
+                Ok(Running::peers([source, apply, helm], peer))
+            }
+        }
+    }
+
     /// Starts source-controller alone, with empty storage, and waits until it is ready.
     pub async fn start_source(&self, control_plane: &ControlPlane, flags: &[&str]) -> Result<Running> {
         match self {

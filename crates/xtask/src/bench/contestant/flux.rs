@@ -87,6 +87,12 @@ impl Peer {
         self.start(name, Vec::new()).await
     }
 
+    /// Another controller with flags.
+    pub async fn with_flags(&self, name: &'static str, flags: &[&str]) -> Result<Started> {
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        self.start(name, flags.collect()).await
+    }
+
     async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Started> {
         let (health, metrics) = (ports::free_port()?, ports::free_port()?);
         let program = self.binaries.join(name);
