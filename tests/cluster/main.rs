@@ -64,6 +64,7 @@ mod helm_waits;
 mod ignore;
 mod kill;
 mod lifecycle;
+mod like_flux;
 mod monitoring;
 mod readers;
 mod receivers;
