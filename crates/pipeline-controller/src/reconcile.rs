@@ -169,7 +169,17 @@ async fn promote(mut object: Arc<Pipeline>, context: &Context) -> Result<Outcome
             for (step, done) in steps.iter().zip(done) {
                 let mut change = made(*step, now);
                 match done {
-                    Ok(Done::Committed { commit, .. }) => change.commit = Some(commit),
+                    Ok(Done::Committed { commit, .. }) => {
+                        change.commit = Some(commit);
+                        // A pull request that was merged: the target may have been seen with it already, and then nothing else
+                        // wakes the pipeline to find that it has arrived.
+                        if has(&next, *step) {
+                            again = again
+                                .into_iter()
+                                .chain([now.saturating_add(SOON).unwrap_or(now)])
+                                .min();
+                        }
+                    }
                     Ok(Done::Proposed(proposal)) => {
                         open.insert((step.environment, step.target));
                         change.pull_request = Some(proposal.line);
@@ -293,6 +303,13 @@ fn unreadable(seen: &[Vec<Seen>]) -> BTreeMap<(usize, usize), String> {
         }
     }
     unreadable
+}
+
+/// Returns whether the target of a step was seen with the release that is to enter.
+fn has(status: &PipelineStatus, step: Step) -> bool {
+    let environment = status.environments.get(step.environment);
+    let target = environment.and_then(|environment| environment.targets.get(step.target));
+    target.is_some_and(|target| target.release == Some(step.release))
 }
 
 /// What a failure is remembered by.
