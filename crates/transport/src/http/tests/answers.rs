@@ -160,6 +160,7 @@ async fn redirects_end_and_do_not_take_credentials_along() {
 
 #[tokio::test]
 async fn a_connection_that_is_not_made_says_why() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let port = testkit::ports::free_port().unwrap();
     let error = refusal(&format!("http://127.0.0.1:{port}/")).await;
     assert!(
