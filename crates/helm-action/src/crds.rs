@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt as _};
-use helm_render::Crd;
+use helm_render::{Crd, Renderer};
 use kube_apply::{ApplyOne, mapper};
 use manifest::ObjectId;
 use serde_json::{Map, Value};
@@ -93,7 +93,7 @@ async fn read(
     values: &Map<String, Value>,
 ) -> Result<Vec<Resource>, Error> {
     let mut found = Vec::new();
-    for file in files(content, values).await? {
+    for file in files(&content.chart, values).await? {
         let read = resources::read(context.cluster, &file.content, "default").await;
         let read = read.map_err(|error| {
             let path = &file.path;
@@ -117,8 +117,12 @@ async fn read(
     Ok(found)
 }
 
-pub(crate) async fn files(content: &Content, values: &Map<String, Value>) -> Result<Vec<Crd>, Error> {
-    let (chart, values) = (Arc::clone(&content.chart), values.clone());
+/// The files of `crds/` of a chart and of those below it that take part with these values.
+///
+/// # Errors
+/// When the values do not fit the chart.
+pub async fn files(chart: &Arc<Renderer>, values: &Map<String, Value>) -> Result<Vec<Crd>, Error> {
+    let (chart, values) = (Arc::clone(chart), values.clone());
     let release = helm_render::Release::new("", "");
     let files = tokio::task::spawn_blocking(move || chart.crds(&values, &helm_render::Options::new(release)));
     files

@@ -43,6 +43,7 @@ mod wait;
 pub use admission::Admission;
 pub use apply::TAKEN_OVER;
 pub use cluster::{Cluster, Context, Pace, Tell, Unpaced};
+pub use crds::files as crd_files;
 pub use error::{Error, ErrorKind};
 pub use install::install;
 pub use log::Log;

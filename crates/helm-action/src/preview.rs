@@ -147,7 +147,7 @@ async fn definitions(content: &Content) -> Result<Vec<Object>, Error> {
         return Ok(Vec::new());
     }
     let mut definitions = Vec::new();
-    for file in crds::files(content, &content.values).await? {
+    for file in crds::files(&content.chart, &content.values).await? {
         let mut read = resources::objects(&file.content)?;
         read.retain(|object| object.gvk().kind == "CustomResourceDefinition");
         for definition in &mut read {

@@ -1,8 +1,8 @@
-//! `status.inventory`: the objects of a release, hooks aside, and the CRDs of its chart.
+//! `status.inventory`: the objects of a release, hooks aside, and the CRDs of its chart and of those below it that take part.
 
 use api::kustomize::{ResourceInventory, ResourceRef};
-use helm_chart::Chart;
 use helm_release::Release;
+use helm_render::Crd;
 use kube_apply::Engine;
 use manifest::Object;
 
@@ -13,12 +13,11 @@ const HOOK: &str = "helm.sh/hook";
 pub(super) async fn inventory_of(
     engine: &Engine,
     release: &Release,
-    chart: Option<&Chart>,
+    crds: &[Crd],
 ) -> Option<ResourceInventory> {
     let mut entries: Vec<_> = objects(engine, release).await.ok()?.iter().map(entry).collect();
-    for file in chart.into_iter().flat_map(Chart::crd_files) {
-        let text = String::from_utf8_lossy(&file.file.data);
-        let crds = manifest::read_objects(&text, &file.path).ok()?;
+    for file in crds {
+        let crds = manifest::read_objects(&file.content, &file.path).ok()?;
         entries.extend(crds.iter().map(entry));
     }
     Some(ResourceInventory { entries })

@@ -277,8 +277,13 @@ impl<'a, 'r> World<'a, 'r> {
         let makes = matches!(action, Action::Install | Action::Upgrade | Action::RollBack(_));
         let (_, newest) = written.last_key_value().filter(|_| makes)?;
         let place = self.place.as_ref()?;
-        let chart = self.content.as_ref().map(|(chart, _)| chart.chart());
-        inventory::inventory_of(&place.cluster.engine, newest, chart).await
+        let crds = match &self.content {
+            Some((chart, values)) if !chart.chart().crd_files().is_empty() => {
+                helm_action::crd_files(&chart.renderer, values).await.ok()?
+            }
+            _ => Vec::new(),
+        };
+        inventory::inventory_of(&place.cluster.engine, newest, &crds).await
     }
 }
 
