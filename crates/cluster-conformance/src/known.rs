@@ -68,16 +68,31 @@ pub fn row_of(difference: &Difference) -> Option<Row> {
             Some(HELM_WORDS)
         }
         ("Secret", ["data", "release", "info", "description"]) => Some(HELM_WORDS),
-        ("HelmRelease", [.., name]) if name.ends_with("observedPostRenderersDigest") => Some(RENDERERS),
+        ("HelmRelease", [.., name]) if DIGESTS.iter().any(|digest| name.ends_with(digest)) => Some(RENDERERS),
         ("Secret", ["data", "release", "chart", .., "modtime" | "schemamodtime"]) => Some(RECORDS),
         (_, ["metadata", "managers", manager, ..]) => ownership(manager),
-        // Flux applies what defines kinds, and roles, before it asks about the rest.
-        (_, []) if difference.has_failed && difference.ours.is_none() => Some(STAGES),
+        (_, []) if difference.has_failed && difference.ours.is_none() => {
+            is_applied_first(kind).then_some(STAGES)
+        }
+        // It was there before.
+        ("Namespace", ["metadata", ..]) if difference.has_failed => Some(STAGES),
         _ => None,
     }
 }
 
+/// What post-renderers and common metadata were, as HelmReleases note it.
+const DIGESTS: [&str; 2] = ["observedPostRenderersDigest", "observedCommonMetadataDigest"];
+
+/// Returns whether Flux applies a kind before it asks about the rest.
+fn is_applied_first(kind: &str) -> bool {
+    ["ClusterRole", "CustomResourceDefinition", "Namespace"].contains(&kind) || kind.ends_with("Class")
+}
+
 fn ownership(manager: &str) -> Option<Row> {
+    // Which fields of a status are there is no matter of ownership.
+    if manager.ends_with(" status") {
+        return None;
+    }
     match manager.split(' ').next().unwrap_or_default() {
         "kustomize-controller" => Some(OWNERSHIP),
         "helm-controller" => Some(CORRECTED),
@@ -167,19 +182,26 @@ mod tests {
             deployment(&["metadata", "managers", "kustomize-controller Apply", "f:spec"]),
             Some(OWNERSHIP)
         );
-        let missing = difference("Deployment.apps a/b", &[], Some(json!({})), None);
-        assert_eq!(row_of(&missing), None);
-        let refused = Difference {
-            has_failed: true,
-            ..missing
+        let missing = |object: &str, has_failed| {
+            let difference = difference(object, &[], Some(json!({})), None);
+            row_of(&Difference {
+                has_failed,
+                ..difference
+            })
         };
-        assert_eq!(row_of(&refused), Some(STAGES));
-        let more = Difference {
-            peer: None,
-            ours: Some(json!({})),
-            ..refused
-        };
-        assert_eq!(row_of(&more), None);
+        assert_eq!(
+            missing("ClusterRole.rbac.authorization.k8s.io /b", true),
+            Some(STAGES)
+        );
+        assert_eq!(missing("ClusterRole.rbac.authorization.k8s.io /b", false), None);
+        assert_eq!(missing("Deployment.apps a/b", true), None);
+        let status = deployment(&[
+            "metadata",
+            "managers",
+            "helm-controller Update status",
+            "f:status",
+        ]);
+        assert_eq!(status, None);
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Life<'_> {
     /// Takes away what is left, for the next wave.
     async fn clear(&self) -> Result<()> {
         let kinds = snapshot::kinds(&self.client).await?;
-        // What prevents a definition from going: objects of kinds that no controller here knows have no finalizers.
+        // Objects of kinds that no controller here knows have no finalizers: a definition takes them along.
         for left in self.last.values() {
             for name in left.objects.keys() {
                 let is_of_cluster = name.contains(" /");

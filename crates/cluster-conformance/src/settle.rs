@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub struct Wanted<'a> {
     /// The request that must have been handled.
     pub request: Option<&'a str>,
-    /// The commit that must have been tried by Kustomizations.
+    /// The tag that must have been tried by Kustomizations.
     pub revision: Option<&'a str>,
 }
 

@@ -23,7 +23,7 @@ pub struct Left {
 }
 
 /// Kinds that other programs make of what was delivered, or for themselves.
-const MADE_BY_OTHERS: [&str; 9] = [
+const MADE_BY_OTHERS: [&str; 8] = [
     "ControllerRevision",
     "Endpoints",
     "EndpointSlice",
@@ -32,7 +32,6 @@ const MADE_BY_OTHERS: [&str; 9] = [
     "Node",
     "Pod",
     "ReplicaSet",
-    "FlowSchema",
 ];
 
 /// Whose events are compared.
@@ -101,7 +100,10 @@ pub async fn take(client: &Client, cases: &[Case], seen: &mut Seen) -> Result<BT
     let found: Vec<(&Kind, Vec<DynamicObject>)> = lists.buffered(8).try_collect().await?;
     for (kind, objects) in found {
         for object in objects {
-            let Some(of) = owner(&object, kind, cases).and_then(|id| left.get_mut(id)) else {
+            // When what is being deleted is gone is a matter of Kubernetes.
+            let stays = object.metadata.deletion_timestamp.is_none();
+            let owner = owner(&object, kind, cases).filter(|_| stays);
+            let Some(of) = owner.and_then(|id| left.get_mut(id)) else {
                 continue;
             };
             let namespace = object.namespace().unwrap_or_default();
