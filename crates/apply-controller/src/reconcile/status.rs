@@ -304,7 +304,7 @@ fn applied(success: &Success) -> String {
     format!("Applied revision: {}{rivals}", success.revision)
 }
 
-/// Notes that the newest generation was seen: who depends on the object asks for that, and suspending makes a new one.
+/// Notes that the newest generation was observed: dependants ask for that, and suspending makes a new one.
 fn suspended(status: &mut KustomizationStatus, frame: Frame<'_>) {
     if conditions::is_ready(&status.conditions) {
         status.observed_generation = Some(frame.generation);

@@ -21,7 +21,7 @@ pub struct Chart {
     pub values: Value,
 }
 
-/// What a cluster serves to which nobody has added anything.
+/// What a new cluster serves.
 const SERVED: [&str; 11] = [
     "apiextensions.k8s.io/v1",
     "apps/v1",

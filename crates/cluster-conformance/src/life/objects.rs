@@ -79,7 +79,7 @@ fn kustomization(case: &Case, overlay: &Overlay, source: &str, step: Step) -> Va
         "prune": true, "interval": "1h", "retryInterval": "1h", "timeout": "1m",
         "suspend": step == Step::Suspended,
     });
-    // Some wait for their objects, of which some never become ready: here are no volumes.
+    // Some wait for their objects. Not all become ready: there are no volumes here.
     if number(case).is_multiple_of(8) {
         spec["wait"] = json!(true);
         spec["timeout"] = json!("10s");

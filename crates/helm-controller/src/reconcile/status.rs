@@ -48,7 +48,7 @@ pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> H
         status.last_handled_reconcile_at = Some(requested_at.to_owned());
     }
     match report {
-        // Who depends on it asks whether its newest generation was seen: that it is suspended is all there is to see.
+        // Dependants ask whether the newest generation was observed, and there is nothing else to do about this one.
         Report::Suspended => status.observed_generation = Some(frame.generation),
         Report::Stalled { reason, message } => {
             freezes::thawed(&mut status.conditions, frame.now);
