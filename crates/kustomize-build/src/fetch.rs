@@ -6,6 +6,7 @@
 mod query;
 mod repository;
 
+use crate::charts::Charts;
 use crate::fs::FileSystem;
 
 pub use repository::Repository;
@@ -22,6 +23,11 @@ pub trait Fetch {
 
     /// Fetches a file.
     fn file(&self, url: &str) -> Result<Vec<u8>, FetchError>;
+
+    /// Returns who renders Helm charts. None, the default, refuses them as `kustomize build` does without `--enable-helm`.
+    fn charts(&self) -> Option<&dyn Charts> {
+        None
+    }
 }
 
 /// Why there is no answer.
@@ -49,8 +55,9 @@ pub struct NoFetch;
 impl NoFetch {
     fn refusal(url: &str) -> String {
         format!(
-            "remote resources are not supported: '{url}': this build may not use the network; copy what it names into \
-             the source"
+            "remote resources are not supported: '{}': this build may not use the network; copy what it names into the \
+             source",
+            without_credentials(url)
         )
     }
 }
@@ -65,6 +72,20 @@ impl Fetch for NoFetch {
     }
 }
 
+/// Returns an address without the user and the password in it, for messages.
+pub fn without_credentials(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') || scheme.starts_with("http") => {
+            format!("{scheme}://{host}{path}")
+        }
+        _ => address.to_owned(),
+    }
+}
+
 /// Returns whether kustomize would get a file by HTTP.
 pub(crate) fn is_remote_file(path: &str) -> bool {
     let is_http = |scheme: &str| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -74,7 +95,23 @@ pub(crate) fn is_remote_file(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_remote_file;
+    use super::{is_remote_file, without_credentials};
+
+    #[test]
+    fn addresses_are_shown_without_what_signs_in() {
+        for (address, shown) in [
+            (
+                "https://ana:pass@example.com/x//y?ref=a@b",
+                "https://example.com/x//y?ref=a@b",
+            ),
+            ("https://token@example.com", "https://example.com"),
+            ("https://example.com/a@b:c", "https://example.com/a@b:c"),
+            ("ssh://git@example.com/x", "ssh://git@example.com/x"),
+            ("git@example.com:x", "git@example.com:x"),
+        ] {
+            assert_eq!(without_credentials(address), shown);
+        }
+    }
 
     #[test]
     fn only_http_gets_files() {

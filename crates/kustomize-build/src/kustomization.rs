@@ -10,7 +10,7 @@ mod types;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use decode::{Decode, Fields, Place};
@@ -19,6 +19,7 @@ use helm::{HelmChart, HelmGlobals, OldHelmChart};
 use types::ObjectMetadata;
 
 pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
+pub(crate) use helm::chart_fields;
 pub(crate) use types::{
     FieldOptions, Image, Label, Patch, PatchOptions, Replacement, ReplacementField, Replica, Selector,
     SortOptions, SourceSelector, StrategicMerge, TargetSelector, Variable,
@@ -153,15 +154,17 @@ impl Kustomization {
         )))
     }
 
-    /// Returns the configuration of the first helm chart; `inherited` is the namespace of the kustomizations above.
-    pub(crate) fn helm_chart(&self, inherited: &str) -> Option<Value> {
+    /// Returns the configurations of the Helm charts; `inherited` is the namespace of the kustomizations above.
+    pub(crate) fn helm_charts(&self, inherited: &str) -> Vec<Map<String, Value>> {
         let globals = self.helm_globals.clone().unwrap_or_default();
         let namespace = match self.namespace.as_str() {
             "" => inherited,
             own => own,
         };
-        let chart = self.helm_charts.first()?;
-        Some(chart.configuration(&globals, namespace))
+        let charts = self.helm_charts.iter();
+        charts
+            .map(|chart| chart.configuration(&globals, namespace))
+            .collect()
     }
 
     /// Returns whether an option of `buildMetadata` is set.

@@ -2,8 +2,8 @@
 //!
 //! A tree of files (any [`FileSystem`]) and a folder in it go in; the objects that kustomize 5.8 would print come out,
 //! with the set of paths that the answer depends on. Nothing here starts a process, opens a connection or knows a
-//! cluster: [`build_fetching`] asks its caller for remote resources. What kustomize can and this crate cannot (helm
-//! charts, exec plugins) is rejected by name.
+//! cluster: [`build_fetching`] asks its caller for remote resources and for what Helm charts render. What kustomize can and
+//! this crate cannot (exec plugins) is rejected by name.
 //!
 //! The order of a build, module by module: [`load`] finds and reads files, `kustomization` gives them types,
 //! `accumulate` walks bases and components, `generate` makes ConfigMaps and Secrets, `transform` and `patch` change
@@ -21,6 +21,7 @@
 
 mod accumulate;
 mod built;
+mod charts;
 mod configuration;
 mod error;
 mod fetch;
@@ -46,8 +47,9 @@ mod variable;
 
 pub use accumulate::{build, build_fetching};
 pub use built::Built;
+pub use charts::{ChartReference, ChartRelease, ChartSettings, Charts};
 pub use error::{Error, ErrorKind};
-pub use fetch::{Fetch, FetchError, NoFetch, Repository};
+pub use fetch::{Fetch, FetchError, NoFetch, Repository, without_credentials};
 pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
 pub use manifest::yaml::Budget;
 pub use schema::BuiltInSchema;
@@ -67,6 +69,8 @@ pub struct Options {
     /// Memory limit of the build, for everything that it reads, copies and changes. kustomize has none; builds for other users
     /// need one, because a patch of one line can double an object.
     pub budget: Option<Budget>,
+    /// Settings of all Helm charts.
+    pub charts: ChartSettings,
     /// Schema of the built-in types.
     pub built_in_schema: BuiltInSchema,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.

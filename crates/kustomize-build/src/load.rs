@@ -4,11 +4,11 @@ mod source;
 
 use std::rc::Rc;
 
-use crate::LoadRestrictions;
+use crate::charts::{self, ChartSettings, Charts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, FetchError, Repository};
 use crate::fs::FileKind;
-use crate::path;
+use crate::{LoadRestrictions, path};
 
 pub(crate) use source::Source;
 use source::Tree;
@@ -88,7 +88,8 @@ impl<'a> Loader<'a> {
         }
         self.source.note_fetched(repository.raw());
         let files = self.source.fetch.repository(&repository).map_err(of_fetch)?;
-        let tree = Rc::new(Tree::fetched(self.source, files, &repository.clone_url()));
+        let shown = fetch::without_credentials(&repository.clone_url());
+        let tree = Rc::new(Tree::fetched(self.source, files, &shown));
         let path = repository.path().to_owned();
         let wanted = path::join("", &path).ok_or_else(|| {
             let message = format!("url path exits repo: {path}");
@@ -231,6 +232,34 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Returns who renders Helm charts, if the caller wants it done.
+    pub(crate) fn charts(&self) -> Option<&'a dyn Charts> {
+        self.source.fetch.charts()
+    }
+
+    pub(crate) fn chart_settings(&self) -> &'a ChartSettings {
+        &self.source.options.charts
+    }
+
+    /// Notes a repository of charts that is asked.
+    pub(crate) fn note_chart(&self, repository: &str) {
+        self.source.note_fetched(repository);
+    }
+
+    /// Returns a path of this kustomization as messages show it.
+    pub(crate) fn shown_place(&self, path: &str) -> String {
+        self.tree.shown(&path::join_for_message(&self.folder, path))
+    }
+
+    /// Reads the files of a chart's folder, which may lie anywhere in the tree; None if there is no such folder.
+    pub(crate) fn chart_files(&self, folder: &str) -> Result<Option<charts::Files>> {
+        let Some(place) = self.tree.join(&self.folder, folder) else {
+            return Ok(None);
+        };
+        let files = self.tree.files_below(&place)?;
+        Ok(files)
+    }
+
     fn count_folder(&self, folder: &str) -> Result<()> {
         let folders = &self.source.folders;
         folders.set(folders.get() + 1);
@@ -266,8 +295,8 @@ impl<'a> Loader<'a> {
                 ErrorKind::Conflict,
                 format!(
                     "cycle detected: URI '{}' referenced by previous URI '{}'",
-                    added.raw(),
-                    known.raw()
+                    fetch::without_credentials(added.raw()),
+                    fetch::without_credentials(known.raw())
                 ),
             ));
         }

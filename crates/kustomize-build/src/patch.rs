@@ -12,6 +12,7 @@ use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 use crate::selector;
 
+pub(crate) use merge::merge;
 pub(crate) use strategic::{apply_by_name, in_kustomize_words, load_all_strategic};
 
 /// A patch that was read.

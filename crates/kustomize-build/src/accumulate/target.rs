@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::accumulated::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::without_credentials;
 use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization};
 use crate::load::Loader;
@@ -222,9 +223,10 @@ impl<'a> Target<'a> {
     }
 
     fn accumulate_file(&self, nodes: &mut Nodes, base: &mut Accumulated, entry: &str) -> Result<()> {
+        let shown = without_credentials(entry);
         let mut resources = self
             .read_resources(nodes, entry)
-            .map_err(|error| error.context(format!("accumulating resources from '{entry}'")))?;
+            .map_err(|error| error.context(format!("accumulating resources from '{shown}'")))?;
         if let Some(origin) = &self.origin {
             for resource in &mut resources {
                 resource.origin = Some(origin.append(entry));
@@ -232,10 +234,10 @@ impl<'a> Target<'a> {
         }
         // kustomize checks the file for itself first, and then against what is there.
         let checked = ResourceMap::from_list(nodes, resources)
-            .map_err(|error| error.context(format!("accumulating resources from '{entry}'")))?;
+            .map_err(|error| error.context(format!("accumulating resources from '{shown}'")))?;
         base.map
             .append_all(nodes, checked.into_list())
-            .map_err(|error| error.context(format!("merging resources from '{entry}'")))
+            .map_err(|error| error.context(format!("merging resources from '{shown}'")))
     }
 
     fn read_resources(&self, nodes: &mut Nodes, entry: &str) -> Result<Vec<Resource>> {

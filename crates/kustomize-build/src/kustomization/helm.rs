@@ -1,5 +1,5 @@
-//! `helmCharts`, `helmGlobals` and what they replaced: read as kustomize reads them, to refuse a chart by the
-//! configuration that kustomize would give to its plugin.
+//! `helmCharts`, `helmGlobals` and what they replaced: read as kustomize reads them, into the configuration that it gives to
+//! its plugin.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ pub(crate) struct OldHelmChart(Map<String, Value>);
 
 impl HelmChart {
     /// Returns the configuration of kustomize's plugin; a chart takes the kustomization's namespace if it has none.
-    pub(crate) fn configuration(&self, globals: &HelmGlobals, namespace: &str) -> Value {
+    pub(crate) fn configuration(&self, globals: &HelmGlobals, namespace: &str) -> Map<String, Value> {
         let mut fields = globals.0.clone();
         fields.extend(self.0.clone());
         if !namespace.is_empty() {
@@ -28,7 +28,7 @@ impl HelmChart {
                 .entry("namespace")
                 .or_insert_with(|| Value::from(namespace));
         }
-        Value::Object(fields)
+        fields
     }
 }
 
@@ -82,30 +82,41 @@ impl Decode for HelmChart {
     }
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
-        const TEXTS: [&str; 9] = [
-            "name",
-            "version",
-            "repo",
-            "releaseName",
-            "namespace",
-            "valuesFile",
-            "valuesMerge",
-            "kubeVersion",
-            "nameTemplate",
-        ];
         let mut chart = Map::new();
         let mut fields = Fields::new::<Self>(value, place)?;
-        take::<String>(&mut fields, &TEXTS, &mut chart);
-        take::<Vec<String>>(&mut fields, &["additionalValuesFiles", "apiVersions"], &mut chart);
-        take::<bool>(
-            &mut fields,
-            &["includeCRDs", "skipHooks", "skipTests", "debug", "devel"],
-            &mut chart,
-        );
-        take::<Map<String, Value>>(&mut fields, &["valuesInline"], &mut chart);
+        take_chart(&mut fields, &mut chart);
         fields.finish()?;
         Ok(Self(chart))
     }
+}
+
+fn take_chart(fields: &mut Fields<'_>, chart: &mut Map<String, Value>) {
+    const TEXTS: [&str; 9] = [
+        "name",
+        "version",
+        "repo",
+        "releaseName",
+        "namespace",
+        "valuesFile",
+        "valuesMerge",
+        "kubeVersion",
+        "nameTemplate",
+    ];
+    take::<String>(fields, &TEXTS, chart);
+    take::<Vec<String>>(fields, &["additionalValuesFiles", "apiVersions"], chart);
+    let switches = ["includeCRDs", "skipHooks", "skipTests", "debug", "devel"];
+    take::<bool>(fields, &switches, chart);
+    take::<Map<String, Value>>(fields, &["valuesInline"], chart);
+}
+
+const GLOBALS: [&str; 2] = ["chartHome", "configHome"];
+
+/// Takes the fields of a `HelmChartInflationGenerator`: those of a chart, and those that all charts share.
+pub(crate) fn chart_fields(fields: &mut Fields<'_>) -> Map<String, Value> {
+    let mut chart = Map::new();
+    take_chart(fields, &mut chart);
+    take::<String>(fields, &GLOBALS, &mut chart);
+    chart
 }
 
 impl Decode for OldHelmChart {
@@ -145,7 +156,7 @@ impl Decode for HelmGlobals {
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut globals = Map::new();
         let mut fields = Fields::new::<Self>(value, place)?;
-        take::<String>(&mut fields, &["chartHome", "configHome"], &mut globals);
+        take::<String>(&mut fields, &GLOBALS, &mut globals);
         fields.finish()?;
         Ok(Self(globals))
     }

@@ -6,7 +6,7 @@ use crate::built::Trace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetch;
 use crate::fs::{FileKind, FileSystem, FsError};
-use crate::{LoadRestrictions, Options, path};
+use crate::{LoadRestrictions, Options, charts, path};
 
 /// Context that all loaders of a build share.
 pub(crate) struct Source<'a> {
@@ -125,6 +125,20 @@ impl<'a> Tree<'a> {
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.note(path);
         self.files().read(path).map_err(|error| self.failed(path, &error))
+    }
+
+    /// Reads all files below a folder, by their paths below it; None if there is no such folder.
+    pub(super) fn files_below(&self, folder: &str) -> Result<Option<charts::Files>> {
+        self.note(folder);
+        let files = match charts::files_below(self.files(), folder) {
+            // What is outside of the tree is not there.
+            Err(FsError::NotFound | FsError::OutsideRoot) => None,
+            files => files.map_err(|error| self.failed(folder, &error))?,
+        };
+        for (path, _) in files.iter().flatten() {
+            self.note(&format!("{folder}/{path}"));
+        }
+        Ok(files)
     }
 
     fn failed(&self, path: &str, error: &FsError) -> Error {

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 ///
 /// A patch that says `$patch: replace` at its top changes nothing: kustomize forgets to take over what the merge
 /// returned.
-pub(super) fn merge(nodes: &mut Nodes, target: NodeId, patch: NodeId) -> Result<bool> {
+pub(crate) fn merge(nodes: &mut Nodes, target: NodeId, patch: NodeId) -> Result<bool> {
     Ok(walk(nodes, Some(target), Some(patch), None)? != Merged::Gone)
 }
 

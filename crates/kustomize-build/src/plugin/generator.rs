@@ -2,10 +2,11 @@
 
 use super::configuration::Configuration;
 use super::iam_policy::IamPolicy;
-use crate::error::{Error, Result};
+use crate::charts::Chart;
+use crate::error::Result;
 use crate::generate::{self, Generated};
-use crate::kustomization::GeneratorArgs;
 use crate::kustomization::decode::{self, Decode, Place};
+use crate::kustomization::{GeneratorArgs, chart_fields};
 use crate::load::Loader;
 use crate::nodes::Nodes;
 use crate::resource::Resource;
@@ -14,6 +15,7 @@ use crate::resource::Resource;
 pub(crate) enum Generator {
     Data(Generated, Box<GeneratorArgs>),
     IamPolicy(IamPolicy),
+    Chart(Box<Chart>),
 }
 
 impl Generator {
@@ -25,7 +27,7 @@ impl Generator {
             "IAMPolicyGenerator" => IamPolicy::decode(config.value, &Place::yaml(""))
                 .map(Self::IamPolicy)
                 .map_err(decode::in_yaml),
-            "HelmChartInflationGenerator" => Err(Error::unsupported("must specify --enable-helm")),
+            "HelmChartInflationGenerator" => Self::chart(config),
             _ => return None,
         })
     }
@@ -50,11 +52,18 @@ impl Generator {
         Ok(Self::Data(what, Box::new(args)))
     }
 
-    /// Makes the resource.
-    pub(crate) fn run(&self, nodes: &mut Nodes, loader: &Loader<'_>) -> Result<Resource> {
+    fn chart(config: &Configuration<'_, '_>) -> Result<Self> {
+        let place = Place::yaml("").without_texts_from_scalars();
+        let fields = config.decode_at(&place, chart_fields)?;
+        Chart::read(config.loader, fields).map(|chart| Self::Chart(Box::new(chart)))
+    }
+
+    /// Makes the resources.
+    pub(crate) fn run(&self, nodes: &mut Nodes, loader: &Loader<'_>) -> Result<Vec<Resource>> {
         match self {
-            Self::Data(what, args) => generate::generate(nodes, loader, *what, args),
-            Self::IamPolicy(policy) => policy.generate(nodes),
+            Self::Data(what, args) => generate::generate(nodes, loader, *what, args).map(|made| vec![made]),
+            Self::IamPolicy(policy) => policy.generate(nodes).map(|made| vec![made]),
+            Self::Chart(chart) => chart.generate(nodes, loader),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct History {
     pub(crate) allow_name_change: bool,
     /// As a patch: may change the target's kind.
     pub(crate) allow_kind_change: bool,
+    /// Rendered by Helm, which sees to its namespace.
+    pub(crate) is_from_chart: bool,
 }
 
 const DOMAIN: &str = "internal.config.kubernetes.io/";
@@ -48,9 +50,11 @@ const ALLOW_KIND_CHANGE: &str = "internal.config.kubernetes.io/allowKindChange";
 /// Annotation that lists the referrers of an object: kustomize removes it, and no one here reads it.
 const REFERRERS: &str = "internal.config.kubernetes.io/refBy";
 
+const HELM_GENERATED: &str = "internal.config.kubernetes.io/helm-generated";
+
 const ENABLED: &str = "enabled";
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     PREVIOUS_NAMES,
     PREVIOUS_NAMESPACES,
     PREVIOUS_KINDS,
@@ -61,6 +65,7 @@ const KEYS: [&str; 10] = [
     ALLOW_NAME_CHANGE,
     ALLOW_KIND_CHANGE,
     REFERRERS,
+    HELM_GENERATED,
 ];
 
 impl History {
@@ -83,7 +88,9 @@ impl History {
         ];
         // A prefix is noted before the name that it changes; a namespace changes the id without a note of its own.
         let affixes_first = self.previous.len() <= self.prefixes.len() + self.suffixes.len();
+        let of_chart = if self.is_from_chart { "true" } else { "" };
         let mut all = vec![
+            (HELM_GENERATED, of_chart.to_owned()),
             (BEHAVIOR, behavior.to_owned()),
             (ADDS_HASH, enabled(self.adds_hash)),
         ];
@@ -123,6 +130,7 @@ impl History {
             adds_hash: is_enabled(ADDS_HASH),
             allow_name_change: is_enabled(ALLOW_NAME_CHANGE),
             allow_kind_change: is_enabled(ALLOW_KIND_CHANGE),
+            is_from_chart: text(HELM_GENERATED) == Some("true"),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn apply(
         let Some(root) = resource.root.filter(|_| !resource.is_empty(nodes)) else {
             continue;
         };
-        if is_from_helm(nodes, root) {
+        if resource.history.is_from_chart {
             continue;
         }
         let before = key(resource.id(nodes));
@@ -79,14 +79,6 @@ pub(crate) fn apply(
         }
     }
     Ok(())
-}
-
-/// True for objects of a chart, which keep the chart's namespace.
-fn is_from_helm(nodes: &Nodes, root: NodeId) -> bool {
-    let annotations = resource::annotations(nodes, root);
-    annotations
-        .get("internal.config.kubernetes.io/helm-generated")
-        .is_some_and(|value| value == "true")
 }
 
 fn conflict(nodes: &Nodes, map: &ResourceMap, index: usize) -> Error {

@@ -4,10 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use manifest::{Origin, yaml};
+use serde_json::{Map, Value};
 
 use super::Target;
 use crate::accumulate::accumulated::Accumulated;
-use crate::error::{Error, Result};
+use crate::charts::Chart;
+use crate::error::Result;
 use crate::generate::Generated;
 use crate::kustomization::{GeneratorArgs, Kustomization};
 use crate::nodes::Nodes;
@@ -17,32 +19,38 @@ use crate::resource::{self, BuildOrigin, Resource};
 impl Target<'_> {
     /// Configures all generators before it runs one, as kustomize does.
     pub(super) fn run_generators(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {
-        self.refuse_helm_charts()?;
-        let fields = self.generators_of_fields();
+        let fields = self.generators_of_fields()?;
         let plugins = self
             .generators_of_plugins(nodes)
             .map_err(|error| error.context("loading generator plugins"))?;
         for (generator, origin) in fields.into_iter().chain(plugins) {
-            let resource = generator
+            let resources = generator
                 .run(nodes, &self.loader)
                 .map_err(|error| error.in_file(&self.file(), 0))?;
-            self.absorb(nodes, base, resource, origin)?;
+            self.absorb(nodes, base, resources, origin)?;
         }
         Ok(())
     }
 
-    fn refuse_helm_charts(&self) -> Result<()> {
-        let Some(chart) = self.kustomization.helm_chart(&self.inherited_namespace) else {
-            return Ok(());
+    fn charts(&self) -> Result<Vec<(Generator, Option<BuildOrigin>)>> {
+        let origin = self.origin.as_ref();
+        let origin = origin.map(|origin| origin.of_field(self.file_name, "HelmChartInflationGenerator"));
+        let configurations = self.kustomization.helm_charts(&self.inherited_namespace);
+        let read = |fields: Map<String, Value>| {
+            let chart = Chart::read(&self.loader, fields.clone()).map_err(|error| {
+                let config = yaml::write(&Value::Object(fields)).unwrap_or_default();
+                error
+                    .context(format!(
+                        "trouble configuring builtin HelmChartInflationGenerator with config: `\n{config}`"
+                    ))
+                    .in_file(&self.file(), 0)
+            })?;
+            Ok((Generator::Chart(Box::new(chart)), origin.clone()))
         };
-        let config = yaml::write(&chart).unwrap_or_default();
-        let message = format!(
-            "trouble configuring builtin HelmChartInflationGenerator with config: `\n{config}`: must specify --enable-helm"
-        );
-        Err(Error::unsupported(message).in_file(&self.file(), 0))
+        configurations.into_iter().map(read).collect()
     }
 
-    fn generators_of_fields(&self) -> Vec<(Generator, Option<BuildOrigin>)> {
+    fn generators_of_fields(&self) -> Result<Vec<(Generator, Option<BuildOrigin>)>> {
         let k = &self.kustomization;
         let entries = |args: &[GeneratorArgs], what: Generated, kind: &str| {
             let origin = self.origin.as_ref();
@@ -59,7 +67,8 @@ impl Target<'_> {
             "ConfigMapGenerator",
         );
         all.extend(entries(&k.secret_generator, Generated::Secret, "SecretGenerator"));
-        all
+        all.extend(self.charts()?);
+        Ok(all)
     }
 
     fn generators_of_plugins(&self, nodes: &mut Nodes) -> Result<Vec<(Generator, Option<BuildOrigin>)>> {
@@ -78,17 +87,20 @@ impl Target<'_> {
         &self,
         nodes: &mut Nodes,
         base: &mut Accumulated,
-        mut resource: Resource,
+        mut resources: Vec<Resource>,
         origin: Option<BuildOrigin>,
     ) -> Result<()> {
         // Go shows the generator and its origin by their addresses.
         let shown = if origin.is_some() { "0xPTR" } else { "<nil>" };
-        resource.origin = origin;
-        resource.source = Some(Origin {
-            file: Arc::from(self.file()),
-            line: 0,
-        });
-        base.map.absorb_all(nodes, vec![resource]).map_err(|error| {
+        let file: Arc<str> = Arc::from(self.file());
+        for resource in &mut resources {
+            resource.origin.clone_from(&origin);
+            resource.source = Some(Origin {
+                file: Arc::clone(&file),
+                line: 0,
+            });
+        }
+        base.map.absorb_all(nodes, resources).map_err(|error| {
             error
                 .context(format!("merging from generator &{{0xPTR {shown}}}"))
                 .in_file(&self.file(), 0)
