@@ -30,7 +30,7 @@ pub use error::{Error, ErrorKind};
 pub use ignore::Rules as IgnoreRules;
 pub use load::{
     load, load_archive, load_archive_file, load_files, load_folder, locate, read_archive_metadata,
-    read_metadata,
+    read_metadata, unpack,
 };
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 pub use warning::Warning;

@@ -73,6 +73,11 @@ pub fn load_archive(stream: impl Read, helm: Helm, warnings: &mut Vec<Warning>) 
     loader.archived_root(files)
 }
 
+/// Unpacks an archive: the files of the chart in it, with names below the chart's folder.
+pub fn unpack(stream: impl Read, helm: Helm) -> Result<Vec<File>, Error> {
+    archive::read_stream(stream, helm, &mut Budget::default())
+}
+
 /// Loads a chart from files that are in memory, with names below the chart's folder.
 pub fn load_files(files: Vec<File>, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
     Loader::new(helm, warnings).root(files)

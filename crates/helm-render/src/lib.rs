@@ -43,6 +43,7 @@ mod functions;
 pub mod glob;
 pub mod manifest;
 mod post_render;
+pub mod printed;
 mod release;
 mod render;
 pub mod values;
