@@ -192,7 +192,7 @@ fn wrong_command_lines_are_refused_as_kustomize_refuses_them() {
         (vec!["-o"], "flag needs an argument: 'o' in -o"),
         (
             vec!["https://example.com/x"],
-            "remote resources are not supported: 'https://example.com/x'",
+            "remote resources are not supported: 'https://example.com/x'; fetch it with --allow-remote",
         ),
     ] {
         assert_eq!(error(&run(&root, &arguments)), format!("Error: {words}\n"));
@@ -203,9 +203,6 @@ fn wrong_command_lines_are_refused_as_kustomize_refuses_them() {
 fn what_is_not_supported_is_refused_with_the_reason_and_only_when_asked_for() {
     let (_folder, root) = tree();
     for (flag, reason) in [
-        ("--enable-helm", "a later release"),
-        ("--enable-helm=true", "a later release"),
-        ("--helm-command=x", "a later release"),
         ("--enable-alpha-plugins", "by design"),
         ("--network", "by design"),
         ("-e=A=b", "by design"),

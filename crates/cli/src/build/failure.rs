@@ -23,8 +23,11 @@ pub(crate) enum Failure {
     #[error("must build at directory: {0}")]
     Place(String),
     /// The folder is somewhere else.
-    #[error("remote resources are not supported: '{0}'")]
+    #[error("remote resources are not supported: '{0}'; fetch it with --allow-remote")]
     Remote(String),
+    /// The folder is somewhere else, and cannot be had.
+    #[error("failed to fetch '{0}': {1}")]
+    Fetch(String, String),
     /// The build failed.
     #[error(transparent)]
     Build(kustomize_build::Error),

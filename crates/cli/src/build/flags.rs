@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
-use kustomize_build::{DefaultOrder, LoadRestrictions, Options};
+use kustomize_build::{ChartSettings, DefaultOrder, LoadRestrictions, Options};
 
-use super::Failure;
 use super::bool::parse_bool;
 use super::unsupported::Unsupported;
+use super::{Failure, remote};
 
 /// Command line of `build`.
 #[derive(Debug, Args)]
@@ -39,6 +39,39 @@ pub(crate) struct Flags {
           value_parser = parse_bool)]
     enable_managedby_label: Option<bool>,
 
+    /// Render Helm charts ('helmCharts'); no helm program is needed
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", default_value = "false", hide_default_value = true,
+          value_parser = parse_bool)]
+    enable_helm: bool,
+
+    /// API versions in .Capabilities.APIVersions of Helm charts
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
+    helm_api_versions: Vec<String>,
+
+    /// Kubernetes version in .Capabilities.KubeVersion of Helm charts
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    helm_kube_version: String,
+
+    /// Fetch remote bases, files and Helm charts
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", default_value = "false", hide_default_value = true,
+          value_parser = parse_bool)]
+    allow_remote: bool,
+
+    /// Private key for remote bases over SSH; defaults to OpenSSH's in ~/.ssh
+    #[arg(long, value_name = "FILE")]
+    ssh_key: Option<PathBuf>,
+
+    /// Accepted and ignored: charts are rendered without a helm program
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    helm_command: Option<String>,
+
+    /// Accepted and ignored: errors always show what Helm says
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool, hide = true)]
+    helm_debug: Option<bool>,
+
     #[command(flatten)]
     unsupported: Unsupported,
 }
@@ -60,6 +93,8 @@ pub(super) struct Settings {
     pub(super) path: String,
     pub(super) output: Option<PathBuf>,
     pub(super) options: Options,
+    pub(super) remote: build_remote::Settings,
+    pub(super) allow_remote: bool,
 }
 
 impl Settings {
@@ -68,6 +103,10 @@ impl Settings {
         let options = Options {
             load_restrictions: load_restrictions(&flags.load_restrictor)?,
             default_order: default_order(flags.reorder.as_deref())?,
+            charts: ChartSettings {
+                api_versions: flags.helm_api_versions.clone(),
+                kube_version: flags.helm_kube_version.clone(),
+            },
             managed_by_label: flags.enable_managedby_label == Some(true) || label_is_on_in_environment(),
             ..Options::default()
         };
@@ -79,6 +118,8 @@ impl Settings {
                 .filter(|path| !path.is_empty())
                 .map(PathBuf::from),
             options,
+            remote: remote::settings(flags.enable_helm, flags.ssh_key.clone()),
+            allow_remote: flags.allow_remote,
         })
     }
 }

@@ -14,24 +14,6 @@ const HEADING: &str = "Refused, with the reason";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct Unsupported {
-    /// Inflate Helm charts
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          value_parser = parse_bool)]
-    enable_helm: Option<bool>,
-    /// Program that inflates Helm charts
-    #[arg(long, value_name = "PROGRAM")]
-    helm_command: Option<String>,
-    /// API versions for Helm charts
-    #[arg(long, value_name = "VERSION")]
-    helm_api_versions: Vec<String>,
-    /// Kubernetes version for Helm charts
-    #[arg(long, value_name = "VERSION")]
-    helm_kube_version: Option<String>,
-    /// Debug output of Helm
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          value_parser = parse_bool)]
-    helm_debug: Option<bool>,
-
     /// Run plugins
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
@@ -63,7 +45,6 @@ pub(super) struct Unsupported {
     network_name: Option<String>,
 }
 
-const HELM: &str = "helm charts are not supported yet, they come with a later release";
 const PLUGINS: &str =
     "exec and container plugins are not supported by design: a build starts no other program";
 
@@ -72,11 +53,6 @@ impl Unsupported {
     pub(super) fn refuse(&self) -> Result<(), Failure> {
         let asked = |flag: &Option<bool>| *flag == Some(true);
         let flags = [
-            ("enable-helm", asked(&self.enable_helm), HELM),
-            ("helm-command", self.helm_command.is_some(), HELM),
-            ("helm-api-versions", !self.helm_api_versions.is_empty(), HELM),
-            ("helm-kube-version", self.helm_kube_version.is_some(), HELM),
-            ("helm-debug", asked(&self.helm_debug), HELM),
             ("enable-alpha-plugins", asked(&self.enable_alpha_plugins), PLUGINS),
             ("enable-exec", asked(&self.enable_exec), PLUGINS),
             ("enable-star", asked(&self.enable_star), PLUGINS),

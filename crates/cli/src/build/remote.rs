@@ -1,0 +1,50 @@
+//! What a build may get from elsewhere: Helm charts with `--enable-helm`, and what is remote with `--allow-remote`.
+
+use std::env;
+use std::path::PathBuf;
+
+use build_remote::{Remote, Settings};
+
+use super::Failure;
+
+/// Private keys that OpenSSH looks for, in its order.
+const KEYS: [&str; 4] = ["id_rsa", "id_ecdsa", "id_ed25519", "id_ed25519_sk"];
+
+/// Settings of this machine's user.
+pub(super) fn settings(charts: bool, ssh_key: Option<PathBuf>) -> Settings {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
+    let docker = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
+    Settings {
+        charts,
+        ssh_keys: match ssh_key {
+            Some(key) => vec![key],
+            None => KEYS
+                .iter()
+                .filter_map(|name| below_home(&format!(".ssh/{name}")))
+                .collect(),
+        },
+        known_hosts: below_home(".ssh/known_hosts"),
+        docker_config: docker
+            .or_else(|| below_home(".docker"))
+            .map(|folder| folder.join("config.json")),
+    }
+}
+
+/// Builds with a runtime for the requests, if there may be any, which runs on a thread of its own.
+pub(super) fn with<T>(
+    settings: Settings,
+    network: bool,
+    build: impl FnOnce(&Remote) -> T,
+) -> Result<T, Failure> {
+    if !network {
+        return Ok(build(&Remote::new(settings, None)));
+    }
+    _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::path("start", "a thread", &error))?;
+    Ok(build(&Remote::new(settings, Some(runtime.handle().clone()))))
+}
