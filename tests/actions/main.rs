@@ -20,6 +20,7 @@ mod rollback;
 mod scene;
 mod storage;
 mod takeover;
+mod template;
 mod uninstall;
 mod upgrade;
 mod waits;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{self, Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Error};
 
 pub(crate) use failure::{EXIT_CODES, Failure, USAGE};
@@ -40,9 +40,45 @@ pub(crate) struct ClusterFlags {
     /// Namespace; defaults to that of the context, or flux-system
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
+
+    #[arg(skip)]
+    overrides: Overrides,
+}
+
+/// What is used instead of what the kubeconfig says. Flags of a command that is used as `helm` is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    /// The API server's address.
+    pub(crate) server: Option<String>,
+    /// File with its certificate authorities.
+    pub(crate) ca_file: Option<String>,
+    /// Name in its certificate.
+    pub(crate) tls_server_name: Option<String>,
+    /// Its certificate is not verified.
+    pub(crate) insecure: bool,
+    /// Bearer token.
+    pub(crate) token: Option<String>,
+    /// Who is impersonated.
+    pub(crate) user: Option<String>,
+    /// And in which groups.
+    pub(crate) groups: Vec<String>,
 }
 
 impl ClusterFlags {
+    /// For a command with flags of its own for the connection.
+    pub(crate) fn with_overrides(
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+        overrides: Overrides,
+    ) -> Self {
+        Self {
+            kubeconfig,
+            context,
+            namespace: None,
+            overrides,
+        }
+    }
+
     /// For a command with words of its own for the namespace.
     pub(crate) fn in_namespace(
         kubeconfig: Option<PathBuf>,
@@ -53,6 +89,7 @@ impl ClusterFlags {
             kubeconfig,
             context,
             namespace: Some(namespace.to_owned()),
+            overrides: Overrides::default(),
         }
     }
 
@@ -62,6 +99,7 @@ impl ClusterFlags {
             kubeconfig,
             context,
             namespace: None,
+            overrides: Overrides::default(),
         }
     }
 
@@ -96,6 +134,8 @@ impl ClusterFlags {
 pub(crate) struct Cluster {
     client: Client,
     pub(crate) namespace: String,
+    /// The namespace that was typed or that the context names.
+    pub(crate) named_namespace: Option<String>,
 }
 
 #[cfg(test)]
@@ -107,6 +147,7 @@ impl Cluster {
         Self {
             client: Client::try_from(config).unwrap(),
             namespace: FLUX_NAMESPACE.to_owned(),
+            named_namespace: None,
         }
     }
 }
@@ -135,10 +176,13 @@ pub(crate) async fn connect(flags: &ClusterFlags) -> Result<Cluster, Failure> {
     let (mut config, namespace) = configuration(flags).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     let client = Client::try_from(config).map_err(|source| Failure::request("set up the client", source))?;
-    let namespace = flags.namespace.clone().or(namespace);
+    let named_namespace = flags.namespace.clone().or(namespace);
     Ok(Cluster {
         client,
-        namespace: namespace.unwrap_or_else(|| FLUX_NAMESPACE.to_owned()),
+        namespace: named_namespace
+            .clone()
+            .unwrap_or_else(|| FLUX_NAMESPACE.to_owned()),
+        named_namespace,
     })
 }
 
@@ -152,6 +196,7 @@ async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>),
     let configure = |error: &dyn std::error::Error| Failure::configure(error);
     let kubeconfig = match flags.read() {
         Ok(kubeconfig) => kubeconfig,
+        Err(_) if flags.overrides.server.is_some() && flags.context.is_none() => Kubeconfig::default(),
         // In a pod there is no kubeconfig, and no one asked for one.
         Err(error) if flags.kubeconfig.is_none() && flags.context.is_none() => {
             let config = Config::incluster().map_err(|_| configure(&error))?;
@@ -160,6 +205,7 @@ async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>),
         }
         Err(error) => return Err(configure(&error)),
     };
+    let kubeconfig = flags.overrides.applied(kubeconfig, flags.context.as_deref());
     let namespace = namespace_of_context(&kubeconfig, flags.context.as_deref());
     if let Some(provider) = auth_provider_of_context(&kubeconfig, flags.context.as_deref()) {
         return Err(Failure::Usage(format!(
@@ -183,6 +229,98 @@ fn namespace_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Optio
     let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;
     let namespace = named.context.as_ref()?.namespace.clone()?;
     Some(namespace).filter(|namespace| !namespace.is_empty())
+}
+
+impl Overrides {
+    /// Puts itself in the place of what the context's cluster and user say; makes them where there are none.
+    fn applied(&self, mut kubeconfig: Kubeconfig, context: Option<&str>) -> Kubeconfig {
+        let chosen = context
+            .or(kubeconfig.current_context.as_deref())
+            .map(str::to_owned);
+        let named = kubeconfig
+            .contexts
+            .iter()
+            .find(|named| Some(&named.name) == chosen.as_ref());
+        let named = named.and_then(|named| named.context.clone());
+        let of_context = match (named, &self.server) {
+            (Some(named), _) => named,
+            (None, Some(_)) if context.is_none() => made_context(&mut kubeconfig),
+            // The error that follows names the context.
+            (None, _) => return kubeconfig,
+        };
+        let cluster = kubeconfig
+            .clusters
+            .iter_mut()
+            .find(|named| named.name == of_context.cluster);
+        if let Some(cluster) = cluster {
+            self.change_cluster(cluster.cluster.get_or_insert_default());
+        }
+        let user = kubeconfig
+            .auth_infos
+            .iter_mut()
+            .find(|named| Some(&named.name) == of_context.user.as_ref());
+        if let Some(user) = user {
+            self.change_user(user.auth_info.get_or_insert_default());
+        }
+        kubeconfig
+    }
+
+    fn change_cluster(&self, cluster: &mut config::Cluster) {
+        let replace = |field: &mut Option<String>, by: &Option<String>| {
+            if by.is_some() {
+                field.clone_from(by);
+            }
+        };
+        replace(&mut cluster.server, &self.server);
+        replace(&mut cluster.tls_server_name, &self.tls_server_name);
+        replace(&mut cluster.certificate_authority, &self.ca_file);
+        if self.ca_file.is_some() {
+            cluster.certificate_authority_data = None;
+        }
+        if self.insecure {
+            cluster.insecure_skip_tls_verify = Some(true);
+            cluster.certificate_authority = None;
+            cluster.certificate_authority_data = None;
+        }
+    }
+
+    fn change_user(&self, user: &mut config::AuthInfo) {
+        if let Some(token) = &self.token {
+            user.token = Some(token.clone().into());
+            user.token_file = None;
+        }
+        if self.user.is_some() {
+            user.impersonate.clone_from(&self.user);
+            user.impersonate_groups = Some(self.groups.clone()).filter(|groups| !groups.is_empty());
+        }
+    }
+}
+
+/// A context for an address that no kubeconfig knows.
+fn made_context(kubeconfig: &mut Kubeconfig) -> config::Context {
+    const NAME: &str = "of-flags";
+    let context = config::Context {
+        cluster: NAME.to_owned(),
+        user: Some(NAME.to_owned()),
+        ..config::Context::default()
+    };
+    kubeconfig.current_context = Some(NAME.to_owned());
+    kubeconfig.clusters.push(config::NamedCluster {
+        name: NAME.to_owned(),
+        cluster: None,
+        ..Default::default()
+    });
+    kubeconfig.auth_infos.push(config::NamedAuthInfo {
+        name: NAME.to_owned(),
+        auth_info: None,
+        ..Default::default()
+    });
+    kubeconfig.contexts.push(config::NamedContext {
+        name: NAME.to_owned(),
+        context: Some(context.clone()),
+        ..Default::default()
+    });
+    context
 }
 
 /// The way to sign in that programs (`exec`) have taken the place of.
@@ -240,6 +378,33 @@ mod tests {
             Some("oidc")
         );
         assert_eq!(auth_provider_of_context(&kubeconfig, Some("b")), None);
+    }
+
+    #[test]
+    fn overrides_take_the_place_of_what_the_context_says() {
+        let kubeconfig = Kubeconfig::from_yaml(
+            "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u}}\n\
+             clusters:\n- {name: c, cluster: {server: https://one, certificate-authority-data: eA==}}\n\
+             users:\n- {name: u, user: {token: t}}\n",
+        )
+        .unwrap();
+        let overrides = Overrides {
+            server: Some("https://two".to_owned()),
+            insecure: true,
+            user: Some("ana".to_owned()),
+            groups: vec!["staff".to_owned()],
+            ..Overrides::default()
+        };
+        for kubeconfig in [kubeconfig, Kubeconfig::default()] {
+            let changed = overrides.applied(kubeconfig, None);
+            let cluster = changed.clusters[0].cluster.as_ref().unwrap();
+            assert_eq!(cluster.server.as_deref(), Some("https://two"));
+            assert_eq!(cluster.insecure_skip_tls_verify, Some(true));
+            assert_eq!(cluster.certificate_authority_data, None);
+            let user = changed.auth_infos[0].auth_info.as_ref().unwrap();
+            assert_eq!(user.impersonate.as_deref(), Some("ana"));
+            assert_eq!(user.impersonate_groups, Some(vec!["staff".to_owned()]));
+        }
     }
 
     #[test]

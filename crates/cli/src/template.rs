@@ -1,8 +1,9 @@
 //! `windlass template`: a chart and values in, what `helm template` prints out.
 //!
-//! Everything stays on this machine: no repository is asked for a chart and no cluster for its capabilities. The order of
-//! the steps is Helm's, since the first one that fails is the one that users read about.
+//! No repository is asked for a chart, and a cluster only with `--dry-run=server`. The order of the steps is Helm's, since
+//! the first one that fails is the one that users read about.
 
+mod cluster;
 mod debug;
 mod dry_run;
 mod failure;
@@ -19,6 +20,8 @@ use helm_chart::set_values::{merge, read_local};
 use helm_render::capabilities::{Capabilities, KubeVersion};
 use helm_render::{Options, Release, Rendered, Renderer};
 
+use cluster::{Cluster, Surroundings};
+use dry_run::Asked;
 use helm_version::print;
 
 pub(crate) use failure::Failure;
@@ -57,10 +60,14 @@ fn shown(warning: &str, helm: Helm) -> String {
 fn rendered(settings: &Settings, warn: &impl Fn(&str)) -> Result<Rendered, Failure> {
     let helm = settings.helm;
     let capabilities = capabilities(settings)?;
-    if let Some(warning) = dry_run::check(settings)? {
+    let (asked, warning) = dry_run::asked(settings)?;
+    if let Some(warning) = warning {
         warn(&warning);
     }
     settings.refuse_unsupported()?;
+    if settings.dry_run_apply && !asked.validate {
+        return Err(Failure::Flag("--dry-run-apply needs --dry-run=server".to_owned()));
+    }
     let (name, chart) = name::name_and_chart(settings)?;
     let path = locate::chart(chart, settings)?;
     let values = merge::merge(&settings.values, &mut read_local, helm).map_err(Failure::Values)?;
@@ -69,12 +76,22 @@ fn rendered(settings: &Settings, warn: &impl Fn(&str)) -> Result<Rendered, Failu
         .and_then(|chart| helm_chart::check(&chart, helm, &mut warnings).map(|()| chart));
     warnings.iter().for_each(|warning| warn(&warning.to_string()));
     let chart = chart.map_err(Failure::Chart)?;
+    let cluster = (asked != Asked::default()).then(|| Cluster::find(settings));
+    let cluster = cluster.transpose()?;
+    let surroundings = match &cluster {
+        Some(cluster) => cluster.surroundings(settings, asked)?,
+        None => Surroundings::none(settings),
+    };
+    let of_cluster = cluster.as_ref().map_or("default", |cluster| &cluster.namespace);
+    let namespace = settings.namespace.as_deref().unwrap_or(of_cluster);
     let release = Release {
         is_upgrade: settings.is_upgrade,
-        ..Release::new(name, settings.namespace.clone())
+        ..Release::new(name.clone(), namespace)
     };
     let options = Options {
-        capabilities: Some(capabilities),
+        // Helm ignores --kube-version and --api-versions where a cluster says what it is.
+        capabilities: Some(surroundings.capabilities.unwrap_or(capabilities)),
+        lookup: surroundings.lookup,
         skip_schema_validation: settings.skip_schema_validation,
         with_notes_of_dependencies: settings.with_notes_of_dependencies,
         ..Options::new(release)
@@ -86,6 +103,9 @@ fn rendered(settings: &Settings, warn: &impl Fn(&str)) -> Result<Rendered, Failu
         .warnings
         .iter()
         .for_each(|warning| warn(&warning.to_string()));
+    if let Some(cluster) = cluster.filter(|_| asked.validate) {
+        cluster.check(&rendered, &name, settings)?;
+    }
     Ok(rendered)
 }
 

@@ -164,10 +164,6 @@ fn failures_are_in_helms_words() {
 
 #[test]
 fn what_needs_a_network_is_refused_by_name() {
-    assert!(
-        error(&["demo", "web", "--validate"])
-            .ends_with("Error: --validate is not supported: windlass template asks no cluster\n")
-    );
     assert!(error(&["demo", "web", "--dependency-update"]).contains("--dependency-update is not supported"));
 }
 

@@ -20,6 +20,7 @@ mod admission;
 mod apply;
 mod cluster;
 mod crds;
+pub mod dry_run;
 mod error;
 pub mod hooks;
 mod install;

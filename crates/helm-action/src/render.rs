@@ -116,7 +116,7 @@ async fn options(
         is_upgrade: revision.is_upgrade,
     };
     Ok(Options {
-        capabilities: Some(capabilities(engine, content).await?),
+        capabilities: Some(capabilities(engine, Helm::V4, asks_for_capabilities(content)).await?),
         lookup: content.looks_up.then(|| Arc::new(lookup) as _),
         post_render: content.post_render.clone(),
         post_render_strategy: content.post_render_strategy,
@@ -145,7 +145,8 @@ fn within_limits(options: Options) -> Options {
     Options { limits, ..options }
 }
 
-async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities, Error> {
+/// Asks what a cluster is and serves. What a chart does not ask for may be old: `fresh` says that it asks.
+pub(crate) async fn capabilities(engine: &Engine, helm: Helm, fresh: bool) -> Result<Capabilities, Error> {
     let mapper = engine.mapper();
     let failed = |doing: &'static str| {
         move |error: kube_apply::mapper::Error| {
@@ -158,20 +159,19 @@ async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities
         .server_version()
         .await
         .map_err(failed("could not get server version from Kubernetes"))?;
-    // What a chart does not ask for may be old.
-    let served = if asks_for_capabilities(content) {
+    let served = if fresh {
         mapper.served_now().await
     } else {
         mapper.served_lately().await
     };
-    let mut kube_version = KubeVersion::parse(&version.git_version, Helm::V4)
+    let mut kube_version = KubeVersion::parse(&version.git_version, helm)
         .map_err(|error| Error::new(ErrorKind::Cluster, error.to_string()))?;
     kube_version.major.clone_from(&version.major);
     kube_version.minor.clone_from(&version.minor);
     Ok(Capabilities {
         kube_version,
         api_versions: served.map_err(failed("could not get apiVersions from Kubernetes"))?,
-        helm_version: HelmVersion::from_helm(Helm::V4),
+        helm_version: HelmVersion::from_helm(helm),
     })
 }
 

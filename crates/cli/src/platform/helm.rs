@@ -43,6 +43,23 @@ pub(crate) struct Platform {
     is_acting: AtomicBool,
 }
 
+/// A cluster as Helm's actions see it.
+pub(crate) fn acting(client: &Client) -> helm_action::Cluster {
+    let settings = Settings {
+        field_manager: FIELD_MANAGER.to_owned(),
+        group: api::meta::HELM_GROUP.to_owned(),
+        undoes_kubectl: false,
+        ..Settings::default()
+    };
+    let engine = Engine::new(client.clone(), settings);
+    helm_action::Cluster {
+        client: client.clone(),
+        hub: Hub::by_namespace(client.clone(), Arc::new(Mapper(engine.clone()))),
+        engine,
+        field_manager: FIELD_MANAGER.to_owned(),
+    }
+}
+
 /// Settings of a release.
 pub(crate) struct Wish {
     pub(crate) values: Map<String, Value>,
@@ -53,25 +70,13 @@ pub(crate) struct Wish {
 impl Platform {
     pub(crate) fn new(cluster: &Cluster) -> Self {
         let client = cluster.client();
-        let settings = Settings {
-            field_manager: FIELD_MANAGER.to_owned(),
-            group: api::meta::HELM_GROUP.to_owned(),
-            undoes_kubectl: false,
-            ..Settings::default()
-        };
-        let engine = Engine::new(client.clone(), settings);
-        let hub = Hub::by_namespace(client.clone(), Arc::new(Mapper(engine.clone())));
+        let acting = acting(&client);
         Self {
             storage: Storage::new(client.clone(), &cluster.namespace),
             namespace: cluster.namespace.clone(),
-            acting: helm_action::Cluster {
-                client: client.clone(),
-                engine: engine.clone(),
-                hub,
-                field_manager: FIELD_MANAGER.to_owned(),
-            },
+            engine: acting.engine.clone(),
+            acting,
             client,
-            engine,
             log: Log::new(),
             cancelled: CancellationToken::new(),
             is_acting: AtomicBool::new(false),

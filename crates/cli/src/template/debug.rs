@@ -1,10 +1,11 @@
 //! `--debug`: shows what was rendered although it is no YAML.
 
 use helm_render::Error;
+use helm_render::printed::add_document;
 
 use super::flags::Settings;
 use super::helm_version::print;
-use super::{Failure, output, show_only};
+use super::{Failure, show_only};
 
 /// Prints the rendered files, if the error is about one of them.
 pub(super) fn write(error: &Error, settings: &Settings) -> Result<(), Failure> {
@@ -12,7 +13,7 @@ pub(super) fn write(error: &Error, settings: &Settings) -> Result<(), Failure> {
     for (path, content) in error.rendered() {
         let content = String::from_utf8_lossy(content);
         if !content.trim().is_empty() {
-            output::add(&mut text, path, &content);
+            add_document(&mut text, path, &content);
         }
     }
     let text = format!("{}\n", text.trim());

@@ -23,6 +23,9 @@ pub(crate) enum Failure {
     /// The chart cannot be rendered; what there is of it was printed.
     #[error(transparent)]
     Rendered(helm_render::Error),
+    /// The cluster cannot be asked, or would not take the release.
+    #[error("{0}")]
+    Cluster(String),
     /// A file cannot be written.
     #[error("{0}")]
     Path(String),

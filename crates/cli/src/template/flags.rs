@@ -4,12 +4,15 @@ mod help;
 mod table;
 
 use std::env;
+use std::path::PathBuf;
 
 use helm_chart::Helm;
 use helm_chart::set_values::merge;
+use helm_render::printed::Shown;
 
 use super::Failure;
 use super::helm_version::{HELM_VERSION, helm_version};
+use crate::cluster::{ClusterFlags, Overrides};
 use crate::pflag::Line;
 use table::FLAGS;
 
@@ -27,7 +30,8 @@ pub(super) struct Settings {
     pub(super) helm: Helm,
     pub(super) arguments: Vec<String>,
     pub(super) values: merge::Flags,
-    pub(super) namespace: String,
+    /// None if it was not typed.
+    pub(super) namespace: Option<String>,
     pub(super) kube_version: Option<String>,
     pub(super) api_versions: Vec<String>,
     pub(super) name_template: Option<String>,
@@ -35,9 +39,7 @@ pub(super) struct Settings {
     pub(super) show_only: Vec<String>,
     pub(super) output_folder: Option<String>,
     pub(super) use_release_name: bool,
-    pub(super) include_crds: bool,
-    pub(super) without_hooks: bool,
-    pub(super) skip_tests: bool,
+    pub(super) shown: Shown,
     pub(super) is_upgrade: bool,
     pub(super) skip_schema_validation: bool,
     pub(super) with_notes_of_dependencies: bool,
@@ -45,6 +47,13 @@ pub(super) struct Settings {
     pub(super) repository: Option<String>,
     pub(super) deprecations: Vec<String>,
     pub(super) dry_run: Option<String>,
+    pub(super) validate: bool,
+    /// Objects are sent as a dry run.
+    pub(super) dry_run_apply: bool,
+    pub(super) enable_dns: bool,
+    pub(super) take_ownership: bool,
+    /// Which cluster is asked, if one is.
+    pub(super) connection: ClusterFlags,
     /// cobra's error for flags that exclude each other.
     pub(super) excluded: Option<String>,
     unsupported: Option<String>,
@@ -81,9 +90,7 @@ fn settings(line: &Line) -> Result<Settings, Failure> {
             file: all("set-file"),
             literal: all("set-literal"),
         },
-        namespace: text("namespace")
-            .or_else(|| env::var("HELM_NAMESPACE").ok().filter(|name| !name.is_empty()))
-            .unwrap_or_else(|| "default".to_owned()),
+        namespace: text("namespace").or_else(|| variable("HELM_NAMESPACE")),
         kube_version: text("kube-version"),
         api_versions: all("api-versions"),
         name_template: text("name-template"),
@@ -91,9 +98,11 @@ fn settings(line: &Line) -> Result<Settings, Failure> {
         show_only: all("show-only"),
         output_folder: text("output-dir"),
         use_release_name: line.is_true("release-name"),
-        include_crds: line.is_true("include-crds"),
-        without_hooks: line.is_true("no-hooks"),
-        skip_tests: line.is_true("skip-tests"),
+        shown: Shown {
+            crds: line.is_true("include-crds"),
+            hooks: !line.is_true("no-hooks"),
+            tests: !line.is_true("skip-tests"),
+        },
         is_upgrade: line.is_true("is-upgrade"),
         skip_schema_validation: line.is_true("skip-schema-validation"),
         with_notes_of_dependencies: line.is_true("render-subchart-notes"),
@@ -105,9 +114,48 @@ fn settings(line: &Line) -> Result<Settings, Failure> {
             Vec::new()
         },
         dry_run: line.last("dry-run").map(str::to_owned),
+        validate: line.is_true("validate"),
+        dry_run_apply: line.is_true("dry-run-apply"),
+        enable_dns: line.is_true("enable-dns"),
+        take_ownership: line.is_true("take-ownership"),
+        connection: connection(line),
         excluded: if is_4 { excluded(line) } else { None },
         unsupported: unsupported(line),
     })
+}
+
+/// Returns how a cluster is reached: by flags, or Helm's variables.
+fn connection(line: &Line) -> ClusterFlags {
+    let text = |name: &str, other: &str| {
+        let given = line.last(name).filter(|text| !text.is_empty());
+        given.map(str::to_owned).or_else(|| variable(other))
+    };
+    let groups = match line.all("kube-as-group") {
+        [] => variable("HELM_KUBEASGROUPS")
+            .map(|groups| groups.split(',').map(str::to_owned).collect())
+            .unwrap_or_default(),
+        given => given.to_vec(),
+    };
+    let insecure = line
+        .last("kube-insecure-skip-tls-verify")
+        .map(str::to_owned)
+        .or_else(|| variable("HELM_KUBEINSECURE_SKIP_TLS_VERIFY"));
+    let overrides = Overrides {
+        server: text("kube-apiserver", "HELM_KUBEAPISERVER"),
+        ca_file: text("kube-ca-file", "HELM_KUBECAFILE"),
+        tls_server_name: text("kube-tls-server-name", "HELM_KUBETLS_SERVER_NAME"),
+        insecure: insecure.is_some_and(|value| matches!(value.as_str(), "true" | "1")),
+        token: text("kube-token", "HELM_KUBETOKEN"),
+        user: text("kube-as-user", "HELM_KUBEASUSER"),
+        groups,
+    };
+    let kubeconfig = line.last("kubeconfig").filter(|path| !path.is_empty());
+    let context = text("kube-context", "HELM_KUBECONTEXT");
+    ClusterFlags::with_overrides(kubeconfig.map(PathBuf::from), context, overrides)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn chosen_helm(line: &Line) -> Result<Helm, Failure> {
@@ -139,15 +187,13 @@ fn excluded(line: &Line) -> Option<String> {
     })
 }
 
-/// Says what this command cannot do: what needs a cluster, a repository or another program.
+/// Says what this command cannot do: what needs a repository or another program.
 fn unsupported(line: &Line) -> Option<String> {
     let is_set = |name: &str| match name {
         "post-renderer" => line.last(name).is_some_and(|name| !name.is_empty()),
         _ => line.is_true(name),
     };
     let reasons = [
-        ("validate", "windlass template asks no cluster"),
-        ("enable-dns", "windlass template resolves no names"),
         ("verify", "windlass template checks no provenance"),
         ("dependency-update", "windlass template fetches nothing"),
         ("post-renderer", "windlass template starts no other program"),

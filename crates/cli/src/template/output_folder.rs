@@ -6,10 +6,11 @@ use std::io::Write;
 use std::path::Path;
 
 use helm_render::Rendered;
+use helm_render::printed::add_document;
 
 use super::flags::Settings;
 use super::helm_version::print;
-use super::{Failure, name, output};
+use super::{Failure, name};
 
 /// Writes the files, and prints the name of each.
 pub(super) fn write(rendered: &Rendered, folder: &str, settings: &Settings) -> Result<(), Failure> {
@@ -22,7 +23,7 @@ pub(super) fn write(rendered: &Rendered, folder: &str, settings: &Settings) -> R
         false => folder.to_owned(),
     };
     let mut written = HashSet::new();
-    if settings.include_crds {
+    if settings.shown.crds {
         // CRDs belong to no release.
         for crd in &rendered.crds {
             let appended = !written.insert((false, crd.path.clone()));
@@ -33,7 +34,7 @@ pub(super) fn write(rendered: &Rendered, folder: &str, settings: &Settings) -> R
         let appended = !written.insert((true, manifest.path.to_string()));
         write_file(&of_release, &manifest.path, &manifest.content, appended)?;
     }
-    for hook in output::hooks(rendered, settings) {
+    for hook in rendered.shown_hooks(settings.shown) {
         // Helm adds hooks to whatever file is there, even from another time.
         let appended = Path::new(&of_release).join(&*hook.path).exists();
         write_file(&of_release, &hook.path, &hook.content, appended)?;
@@ -54,7 +55,7 @@ fn write_file(folder: &str, path: &str, content: &str, append: bool) -> Result<(
         options.write(true).create(true).truncate(true);
     }
     let mut text = String::new();
-    output::add(&mut text, path, content);
+    add_document(&mut text, path, content);
     let file = options.open(&name);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| failure("open")(error, &name))?;
