@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use argocd_import::{Imported, Note};
 use clap::{Args, Subcommand};
+use delivery_import::{Imported, Note, argocd};
 use serde_json::Value;
 
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, print};
@@ -56,10 +56,10 @@ struct Argocd {
 
 /// Reads, and writes. `report_line` is for what does not carry over.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
-    let From::Argocd(argocd) = &flags.from;
-    let objects = match argocd.files.as_slice() {
+    let From::Argocd(flags) = &flags.from;
+    let objects = match flags.files.as_slice() {
         [] => {
-            let cluster = ClusterFlags::of_context(argocd.kubeconfig.clone(), argocd.context.clone());
+            let cluster = ClusterFlags::of_context(flags.kubeconfig.clone(), flags.context.clone());
             cluster::run(&cluster, async |cluster| of_cluster(&cluster).await)?
         }
         files => {
@@ -70,12 +70,12 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
             objects
         }
     };
-    let imported = argocd_import::import(&objects, &argocd.namespace);
+    let imported = argocd::import(&objects, &flags.namespace);
     if imported.applications.is_empty() {
         imported.notes.iter().for_each(|note| report_line(&line(note)));
         return Err(Failure::NotReady("no Application was found".to_owned()));
     }
-    match &argocd.output_folder {
+    match &flags.output_folder {
         None => {
             let all: Vec<Value> = imported
                 .sources

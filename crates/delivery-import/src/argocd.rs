@@ -18,31 +18,10 @@ mod sync;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use crate::{Imported, Note, text};
 use source::Sources;
-
-/// What an Application becomes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Imported {
-    /// Sources, which several applications may share, by the name of their file.
-    pub sources: BTreeMap<String, Value>,
-    /// The objects of each application, by its name.
-    pub applications: BTreeMap<String, Vec<Value>>,
-    /// What people have to look at.
-    pub notes: Vec<Note>,
-}
-
-/// Something that does not carry over as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// Name of the Application.
-    pub application: String,
-    /// Field of its spec.
-    pub field: String,
-    /// What becomes of it, and what to do.
-    pub text: String,
-}
 
 /// Imports all Applications and ApplicationSets among some objects; the objects are made in `namespace`.
 pub fn import(objects: &[Value], namespace: &str) -> Imported {
@@ -175,17 +154,6 @@ fn part(source: &Value, number: usize) -> String {
     word.map_or_else(|| (number + 1).to_string(), source::named)
 }
 
-pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
 /// The folder of a source as `spec.path` has it: `./deploy/web`.
 pub(crate) fn folder(source: &Value) -> String {
     format!("./{}", plain_path(source))
@@ -195,34 +163,6 @@ pub(crate) fn folder(source: &Value) -> String {
 pub(crate) fn plain_path(source: &Value) -> &str {
     let path = text(source, "/path").trim_start_matches("./").trim_matches('/');
     if path == "." { "" } else { path }
-}
-
-/// Returns whether a field has something to say.
-pub(crate) fn is_set(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
-    }
-}
-
-/// Sets a field if it has something to say.
-pub(crate) fn set(of: &mut Value, field: &str, value: Value) {
-    if is_set(&value) {
-        of[field] = value;
-    }
-}
-
-/// An empty object of a kind.
-pub(crate) fn object(api_version: &str, kind: &str, spec: Value) -> Value {
-    let mut object = Map::new();
-    object.insert("apiVersion".to_owned(), api_version.into());
-    object.insert("kind".to_owned(), kind.into());
-    object.insert("metadata".to_owned(), json!({}));
-    object.insert("spec".to_owned(), spec);
-    Value::Object(object)
 }
 
 #[cfg(test)]

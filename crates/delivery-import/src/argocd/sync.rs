@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{Notes, is_set, list, set, text};
+use super::Notes;
+use crate::{is_set, list, set, text};
 
 /// The API server that Argo CD runs in.
 const HERE: [&str; 2] = ["https://kubernetes.default.svc", "in-cluster"];
@@ -77,7 +78,7 @@ fn destination(application: &Value, object: &mut Value, notes: &mut Notes<'_>) {
         .find(|name| !name.is_empty())
         .unwrap_or_default();
     if !cluster.is_empty() && !HERE.contains(&cluster) {
-        let name = crate::source::named(cluster.trim_start_matches("https://"));
+        let name = super::source::named(cluster.trim_start_matches("https://"));
         object["spec"]["kubeConfig"] = json!({"secretRef": {"name": format!("{name}-kubeconfig")}});
         notes.add(
             "destination",
@@ -188,7 +189,7 @@ fn project(application: &Value, object: &mut Value, notes: &mut Notes<'_>) {
     if matches!(project, "" | "default") {
         return;
     }
-    let account = crate::source::named(project);
+    let account = super::source::named(project);
     notes.add(
         "project",
         format!(

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::{Notes, object, set, text};
+use super::Notes;
+use crate::{object, set, text};
 
 const VERSION: &str = "source.toolkit.fluxcd.io/v1";
 

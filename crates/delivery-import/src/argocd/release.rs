@@ -3,8 +3,9 @@
 use helm_chart::{Helm, set_values};
 use serde_json::{Map, Value, json};
 
-use crate::source::Source;
-use crate::{Notes, folder, is_set, list, object, plain_path, set, text};
+use super::source::Source;
+use super::{Notes, folder, plain_path};
+use crate::{is_set, list, object, set, text};
 
 const VERSION: &str = "helm.toolkit.fluxcd.io/v2";
 

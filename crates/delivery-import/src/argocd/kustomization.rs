@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::source::Source;
-use crate::{Notes, folder, is_set, list, object, set, text};
+use super::source::Source;
+use super::{Notes, folder};
+use crate::{is_set, list, object, set, text};
 
 const VERSION: &str = "kustomize.toolkit.fluxcd.io/v1";
 
