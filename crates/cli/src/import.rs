@@ -1,20 +1,22 @@
 //! `windlass import`: what other tools deliver, as objects of Flux, in files that people would have written.
 
+mod argocd;
+mod helm;
+mod helmfile;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
-use delivery_import::{Imported, Note, argocd};
+use delivery_import::{Imported, Note};
 use serde_json::Value;
 
-use crate::cluster::{self, Cluster, ClusterFlags, Failure, print};
+use crate::cluster::{Failure, print};
 use crate::create::documents;
 use crate::new;
 
-/// Kinds that are read from a cluster. What an ApplicationSet has made is there as Applications.
-const KINDS: [&str; 2] = ["applications.argoproj.io", "appprojects.argoproj.io"];
 /// A larger file is no list of applications.
 const MAX_FILE: u64 = 16 << 20;
 
@@ -28,54 +30,46 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 enum From {
     /// Applications and ApplicationSets of Argo CD, from files or from the cluster.
-    Argocd(Argocd),
-}
-
-#[derive(Debug, Args)]
-struct Argocd {
-    /// Files and folders with manifests, - for standard input; by default, the cluster is asked
-    #[arg(long = "filename", short = 'f', value_name = "FILE")]
-    files: Vec<PathBuf>,
-
-    /// Folder to write to, a file for each application and each source; if one of the files is there already, nothing is written
-    #[arg(long, value_name = "FOLDER")]
-    output_folder: Option<PathBuf>,
-
-    /// Namespace of the new objects
-    #[arg(long, short, value_name = "NAME", default_value = "flux-system")]
-    namespace: String,
-
-    /// Kubeconfig file; defaults to $KUBECONFIG, ~/.kube/config, or the Pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-
-    /// Kubeconfig context; defaults to the current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    Argocd(argocd::Flags),
+    /// Releases that helm has made in the cluster.
+    Helm(helm::Flags),
+    /// Releases of a helmfile.
+    Helmfile(helmfile::Flags),
 }
 
 /// Reads, and writes. `report_line` is for what does not carry over.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
-    let From::Argocd(flags) = &flags.from;
-    let objects = match flags.files.as_slice() {
-        [] => {
-            let cluster = ClusterFlags::of_context(flags.kubeconfig.clone(), flags.context.clone());
-            cluster::run(&cluster, async |cluster| of_cluster(&cluster).await)?
-        }
-        files => {
-            let mut objects = Vec::new();
-            for file in files {
-                objects.extend(of_path(file)?);
-            }
-            objects
-        }
+    let (imported, folder, none) = match &flags.from {
+        From::Argocd(flags) => (
+            argocd::import(flags)?,
+            &flags.output_folder,
+            "no Application was found",
+        ),
+        From::Helm(flags) => (
+            helm::import(flags, &report_line)?,
+            &flags.output_folder,
+            "no release was found that could be imported",
+        ),
+        From::Helmfile(flags) => (
+            helmfile::import(flags)?,
+            &flags.output_folder,
+            "the helmfile has no release that could be imported",
+        ),
     };
-    let imported = argocd::import(&objects, &flags.namespace);
+    write(&imported, folder.as_deref(), none, report_line)
+}
+
+fn write(
+    imported: &Imported,
+    folder: Option<&Path>,
+    none: &str,
+    report_line: impl Fn(&str),
+) -> Result<(), Failure> {
     if imported.applications.is_empty() {
         imported.notes.iter().for_each(|note| report_line(&line(note)));
-        return Err(Failure::NotReady("no Application was found".to_owned()));
+        return Err(Failure::NotReady(none.to_owned()));
     }
-    match &flags.output_folder {
+    match folder {
         None => {
             let all: Vec<Value> = imported
                 .sources
@@ -86,7 +80,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
             print(&documents(&all)?)?;
         }
         Some(folder) => {
-            let files = files(&imported)?;
+            let files = files(imported)?;
             new::write(folder, &files)?;
             print(&files.keys().map(|path| format!("{path}\n")).collect::<String>())?;
         }
@@ -120,25 +114,11 @@ fn files(imported: &Imported) -> Result<BTreeMap<String, String>, Failure> {
     for (name, objects) in &imported.applications {
         // A name from a file may be anything.
         if name.contains(['/', '\\']) || name.starts_with('.') || name.is_empty() {
-            return Err(Failure::Usage(format!("{name:?} is no name of an Application")));
+            return Err(Failure::Usage(format!("{name:?} is no name of an application")));
         }
         files.insert(format!("{name}.yaml"), documents(objects)?);
     }
     Ok(files)
-}
-
-async fn of_cluster(cluster: &Cluster) -> Result<Vec<Value>, Failure> {
-    let mut objects = Vec::new();
-    for word in KINDS {
-        let served = cluster.served(word).await?;
-        let keep = |mut object: Value| {
-            object["apiVersion"] = served.resource.api_version.clone().into();
-            object["kind"] = served.resource.kind.clone().into();
-            Some(object)
-        };
-        objects.extend(cluster.list_everywhere(&served.resource, keep).await?);
-    }
-    Ok(objects)
 }
 
 /// The objects of a file, or of all YAML files of a folder and those below.

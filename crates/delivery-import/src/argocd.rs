@@ -50,7 +50,7 @@ pub fn import(objects: &[Value], namespace: &str) -> Imported {
                     text: format!(
                         "RBAC takes its place: create the ServiceAccount {} in the namespace of the new objects, with the \
                          rights that the project gives",
-                        source::named(&name)
+                        crate::named(&name)
                     ),
                 });
             }
@@ -151,7 +151,7 @@ fn part(source: &Value, number: usize) -> String {
         plain_path(source).rsplit('/').next().unwrap_or_default(),
     ];
     let word = words.into_iter().find(|word| !word.is_empty());
-    word.map_or_else(|| (number + 1).to_string(), source::named)
+    word.map_or_else(|| (number + 1).to_string(), crate::named)
 }
 
 /// The folder of a source as `spec.path` has it: `./deploy/web`.

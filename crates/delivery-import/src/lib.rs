@@ -3,10 +3,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`argocd`] | Applications and ApplicationSets of Argo CD |
+//! | [`helm`] | releases that `helm` has made in a cluster |
+//! | [`helmfile`] | releases of a helmfile |
 //!
 //! What has no counterpart, or works in another way, is a [`Note`]: nothing is left out in silence.
 
 pub mod argocd;
+pub mod helm;
+pub mod helmfile;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +36,17 @@ pub struct Note {
     pub field: String,
     /// What becomes of it, and what to do.
     pub text: String,
+}
+
+/// A name that the API server accepts.
+pub fn named(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let name = text.to_lowercase().replace(|letter| !is_plain(letter), "-");
+    let name: String = name.chars().take(60).collect();
+    match name.trim_matches('-') {
+        "" => "source".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Notes;
-use crate::{object, set, text};
+use crate::{named, object, set, text};
 
 const VERSION: &str = "source.toolkit.fluxcd.io/v1";
 
@@ -152,17 +152,6 @@ fn without_credentials(address: &str) -> (String, bool) {
         Some((user, _)) if scheme == "ssh" && !user.contains(':') => (address.to_owned(), false),
         Some((_, host)) => (format!("{scheme}://{host}{}", &rest[host_ends..]), true),
         None => (address.to_owned(), false),
-    }
-}
-
-/// A name that the API server accepts.
-pub(crate) fn named(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    let name = text.to_lowercase().replace(|letter| !is_plain(letter), "-");
-    let name: String = name.chars().take(60).collect();
-    match name.trim_matches('-') {
-        "" => "source".to_owned(),
-        name => name.to_owned(),
     }
 }
 

@@ -78,7 +78,7 @@ fn destination(application: &Value, object: &mut Value, notes: &mut Notes<'_>) {
         .find(|name| !name.is_empty())
         .unwrap_or_default();
     if !cluster.is_empty() && !HERE.contains(&cluster) {
-        let name = super::source::named(cluster.trim_start_matches("https://"));
+        let name = crate::named(cluster.trim_start_matches("https://"));
         object["spec"]["kubeConfig"] = json!({"secretRef": {"name": format!("{name}-kubeconfig")}});
         notes.add(
             "destination",
@@ -189,7 +189,7 @@ fn project(application: &Value, object: &mut Value, notes: &mut Notes<'_>) {
     if matches!(project, "" | "default") {
         return;
     }
-    let account = super::source::named(project);
+    let account = crate::named(project);
     notes.add(
         "project",
         format!(
