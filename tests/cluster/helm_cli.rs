@@ -1,5 +1,6 @@
 //! The real `flux` and `helm` commands and HelmReleases: what their users see and ask for.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,7 +12,7 @@ use testkit::objects::{self, condition};
 use crate::cli::Windlass;
 use crate::flux_cli::Flux;
 use crate::helm::{HelmTest, chart, newest, run};
-use crate::world::SOURCE;
+use crate::world::{PATIENCE, SOURCE};
 
 #[test]
 fn flux_shows_reconciles_suspends_and_explains_a_release() {
@@ -215,20 +216,86 @@ fn what_helm_rolls_back_stays_while_the_release_is_held() {
     });
 }
 
+/// Everything that helm has installed goes on as HelmReleases that `windlass import` writes.
+#[test]
+fn releases_of_helm_are_imported_and_taken_over() {
+    run("helm-import", |test| async move {
+        let repository = HelmRepository::start().await?;
+        let home = testkit::scratch::directory("home")?;
+        helm_at(&test, home.path(), &["repo", "add", "stable", repository.url()]).await?;
+        let install = [
+            "install",
+            "shop",
+            "stable/app",
+            "--version=1.0.0",
+            "--set=colour=green",
+        ];
+        helm_at(&test, home.path(), &install).await?;
+        let map =
+            |object: &str| objects::api(&test.world.control_plane.client(), "v1", object, &test.namespace);
+        let before = map("ConfigMap").get("app").await?;
+        let folder = home.path().join("imported");
+        let import = || {
+            let mut command = Command::new(testkit::controller::program("windlass")?);
+            command
+                .args([
+                    "import",
+                    "helm",
+                    "--release-namespace",
+                    &test.namespace,
+                    "--kubeconfig",
+                ])
+                .arg(test.world.control_plane.kubeconfig_path())
+                .arg("--output-folder")
+                .arg(&folder)
+                .env("HOME", home.path());
+            let output = command.output()?;
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            anyhow::Ok((output.status.code(), said))
+        };
+        let (code, said) = tokio::task::block_in_place(import)?;
+        ensure!(code == Some(0) && said.is_empty(), "{said}");
+        for file in ["sources/stable.yaml", "shop.yaml"] {
+            let text = std::fs::read_to_string(folder.join(file))?;
+            for object in manifest::read_objects(&text, file)? {
+                test.apply(&object.into_value()).await?;
+            }
+        }
+        let ready = testkit::wait_for(&test.releases(), "shop", objects::is_ready, PATIENCE).await?;
+        ensure!(
+            newest(&ready)["chartVersion"] == "1.0.0" && test.records("shop").await?.len() == 2,
+            "{:?}",
+            ready.data["status"]
+        );
+        let after = map("ConfigMap").get("app").await?;
+        ensure!(after.metadata.uid == before.metadata.uid);
+        // What a HelmRelease delivers is left to it.
+        std::fs::remove_dir_all(&folder)?;
+        let (code, said) = tokio::task::block_in_place(import)?;
+        let words = format!("HelmRelease {0}/shop delivers it already", test.namespace);
+        ensure!(code == Some(3) && said.contains(&words), "{said}");
+        Ok(())
+    });
+}
+
 /// Runs the real helm and returns its standard output.
 async fn helm(test: &HelmTest, arguments: &[&str]) -> Result<String> {
-    let program = tokio::task::spawn_blocking(testkit::tools::helm).await??;
     let home = testkit::scratch::directory("home")?;
+    helm_at(test, home.path(), arguments).await
+}
+
+/// Runs it with a home that it knows repositories from.
+async fn helm_at(test: &HelmTest, home: &Path, arguments: &[&str]) -> Result<String> {
+    let program = tokio::task::spawn_blocking(testkit::tools::helm).await??;
     let mut command = Command::new(program);
     command
         .args(arguments)
         .args(["--namespace", &test.namespace, "--kubeconfig"])
         .arg(test.world.control_plane.kubeconfig_path())
-        .env("HOME", home.path())
+        .env("HOME", home)
         .stdin(Stdio::null());
     let said = format!("helm {}", arguments.join(" "));
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
-    drop(home);
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{said} failed: {problem}");
     String::from_utf8(output.stdout).with_context(|| format!("{said} said no text"))
