@@ -105,8 +105,8 @@ record-takeover: ## Record what the real kustomize-controller (CONTROLLER=path),
 record-flux-objects: build ## Record what Flux's controllers (CONTROLLERS=folder) write into objects, into tests/cases/flux-objects
 	$(XTASK) record-flux-objects $(CONTROLLERS)
 
-conformance-cluster: build ## Compare what Flux's controllers (PEER=folder, made by hack/build-flux) and ours leave in a cluster; N=300 overlays and charts of SET=folder; RECORD=1 records Flux's for tests/cases/cluster
-	$(XTASK) conformance-cluster --peer $(PEER) --overlays $(or $(N),300) --charts $(or $(N),300) $(if $(SET),--set $(SET)) $(if $(RECORD),--record)
+conformance-cluster: build ## Compare what Flux's controllers (PEER=folder, made by hack/build-flux) and ours leave in a cluster; N=300 overlays and charts of SET=folder; WORDS=1 compares what the flux command says of both; RECORD=1 records Flux's for tests/cases/cluster
+	$(XTASK) conformance-cluster --peer $(PEER) --overlays $(or $(N),300) --charts $(or $(N),300) $(if $(SET),--set $(SET)) $(if $(WORDS),--words) $(if $(RECORD),--record)
 
 record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
 	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)

@@ -4,6 +4,8 @@
 //! ([`life`]): created, changed, changed by hand, suspended, resumed, deleted. After each step, everything that the API server holds
 //! of a case is taken down ([`snapshot`]), without what differs from run to run ([`normal`]). Two recordings are compared value by
 //! value ([`compare`]); each difference is one that docs/compatibility explains ([`known`]), or an open one ([`report`]).
+//!
+//! What the `flux` command says of controllers is compared in the same way ([`words`]).
 
 pub mod case;
 pub mod changes;
@@ -15,6 +17,7 @@ pub mod report;
 mod servers;
 mod settle;
 mod snapshot;
+pub mod words;
 
 pub use case::Case;
 pub use life::{Recording, play};

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use cluster_conformance::words::{self, Said, Stage};
 use cluster_conformance::{Case, Recording, Servers, case, changes, compare, play, report};
+use testkit::tools::Package;
 use testkit::{ControlPlane, Options, install_crds};
 
 use crate::bench::contestant::Contestant;
@@ -36,7 +38,10 @@ pub struct Arguments {
     /// Deliver the project's own cases instead of recorded ones.
     #[arg(long)]
     own: bool,
-    /// Only deliver the project's own cases with Flux, and record what it left in tests/cases/cluster.
+    /// Compare what the flux command says of both, instead of what they leave.
+    #[arg(long)]
+    words: bool,
+    /// Only run Flux's controllers, and record what they left of the project's own cases, or with --words what flux said, in tests/cases/cluster.
     #[arg(long)]
     record: bool,
 }
@@ -47,14 +52,42 @@ const CONCURRENT: usize = 20;
 const OWN: &str = "tests/cases/cluster";
 /// What Flux left of them.
 const RECORDED: &str = "flux.jsonl";
+/// What the flux command said of Flux's controllers.
+const WORDS: &str = "flux-words.json";
 
 /// Delivers with both, and compares.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
-    match arguments.record {
-        true => runtime.block_on(record(arguments)),
-        false => runtime.block_on(compared(arguments)),
+    match (arguments.words, arguments.record) {
+        (false, true) => runtime.block_on(record(arguments)),
+        (false, false) => runtime.block_on(compared(arguments)),
+        (true, _) => runtime.block_on(compare_words(arguments)),
     }
+}
+
+/// What the flux command says of both.
+async fn compare_words(arguments: &Arguments) -> Result<()> {
+    tokio::task::spawn_blocking(|| Package::Flux.ensure(&mut line)).await??;
+    let stage = Stage::set().await?;
+    let flux = said(&flux(arguments), &stage).await?;
+    if arguments.record {
+        let path = testkit::tools::repository_root().join(OWN).join(WORDS);
+        std::fs::write(path, serde_json::to_string_pretty(&flux)? + "\n")?;
+        line(&format!("{OWN}/{WORDS} was written"));
+        return Ok(());
+    }
+    let ours = said(&Contestant::Windlass, &stage).await?;
+    line(&words::markdown(&flux, &ours));
+    Ok(())
+}
+
+async fn said(contestant: &Contestant, stage: &Stage) -> Result<Vec<Said>> {
+    line(contestant.name());
+    let control_plane = ControlPlane::start(Options::default()).await?;
+    install_crds(&control_plane.client()).await?;
+    let running = contestant.start_for_all(&control_plane, CONCURRENT).await?;
+    let said = words::speak(&control_plane, stage, Package::Flux.path()?, line).await;
+    said.inspect_err(|_| line(&running.log_tails()))
 }
 
 async fn compared(arguments: &Arguments) -> Result<()> {
