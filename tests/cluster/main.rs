@@ -43,6 +43,7 @@ mod fairness;
 mod fences;
 mod flux_cli;
 mod flux_create;
+mod flux_words;
 mod formats;
 mod freezes;
 mod generator;
