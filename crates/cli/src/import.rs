@@ -6,7 +6,7 @@ mod helmfile;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use clap::{Args, Subcommand};
@@ -142,13 +142,18 @@ fn of_path(path: &Path) -> Result<Vec<Value>, Failure> {
         }
         return Ok(objects);
     }
-    let mut text = String::new();
-    let read = match path.to_str() {
-        Some("-") => std::io::stdin().take(MAX_FILE).read_to_string(&mut text),
-        _ => fs::File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text)),
-    };
-    read.map_err(|error| failed(error.to_string()))?;
+    let text = read(path).map_err(|error| failed(error.to_string()))?;
     let name = path.display().to_string();
     let objects = manifest::read_objects(&text, &name).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(objects.into_iter().map(manifest::Object::into_value).collect())
+}
+
+/// The text of a file, or of standard input.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    match path.to_str() {
+        Some("-") => io::stdin().take(MAX_FILE).read_to_string(&mut text)?,
+        _ => fs::File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?,
+    };
+    Ok(text)
 }

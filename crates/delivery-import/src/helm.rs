@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::{Imported, Note, named, object, set};
+use crate::{Imported, Note, named, object, set, without_credentials};
 
 /// The newest revision of a release.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Repository {
     pub name: String,
     /// Its address.
     pub url: String,
+    /// It asks for credentials or certificates.
+    pub is_private: bool,
     /// Names and versions of its charts, as far as its index is there.
     pub charts: BTreeSet<(String, String)>,
 }
@@ -83,7 +85,14 @@ pub fn import(releases: &[Release], repositories: &[Repository], namespace: Opti
         }
         let namespace = namespace.unwrap_or(&release.namespace);
         let (source, url) = match found {
-            Some(found) => (named(&found.name), found.url.clone()),
+            Some(found) => {
+                let (url, had_credentials) = without_credentials(&found.url);
+                if had_credentials || found.is_private {
+                    let text = "it asks for credentials: put them into a Secret, and name it in spec.secretRef or spec.certSecretRef";
+                    note("repository", format!("{}: {text}", found.name));
+                }
+                (named(&found.name), url)
+            }
             None => (named(&release.chart), UNKNOWN.to_owned()),
         };
         sources.insert((source.clone(), namespace.to_owned()), url);
@@ -223,6 +232,7 @@ mod tests {
         let repository = |name: &str, version: &str| Repository {
             name: name.to_owned(),
             url: format!("https://{name}.example.com"),
+            is_private: false,
             charts: [("nginx".to_owned(), version.to_owned())].into(),
         };
         vec![repository("old", "1.0.0"), repository("new", "1.2.3")]
@@ -258,6 +268,20 @@ mod tests {
             assert_eq!(spec(name)["targetNamespace"], namespace);
         }
         assert_eq!(imported.sources.len(), 1);
+    }
+
+    #[test]
+    fn credentials_of_a_repository_are_left_out_and_noted() {
+        let mut repositories = repositories();
+        repositories[1].url = "https://ana:tr0ub4dor@new.example.com/x".to_owned();
+        repositories[1].name = "New_One".to_owned();
+        let imported = import(&[release()], &repositories, None);
+        assert_eq!(
+            imported.sources["new-one"]["spec"]["url"],
+            "https://new.example.com/x"
+        );
+        assert_eq!(imported.notes[0].field, "repository");
+        assert!(!format!("{imported:?}").contains("tr0ub4dor"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use helm_chart::{Helm, set_values};
 use serde_json::{Map, Value, json};
 
 use crate::helm::{helm_repository, secrets};
-use crate::{Imported, Note, is_set, list, named, object, set, text};
+use crate::{Imported, Note, is_set, list, named, object, set, text, without_credentials};
 
 /// Reads a file that a helmfile names.
 pub type Read<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
@@ -241,10 +241,16 @@ impl Work<'_> {
                 self.note(release, field, text);
             }
         }
-        let url = text(&repository, "/url");
+        let (url, had_credentials) = without_credentials(text(&repository, "/url"));
+        if had_credentials {
+            let text = format!(
+                "repository {name}: the credentials are left out; put them into a Secret, and name it in spec.secretRef"
+            );
+            self.note(release, "url", text);
+        }
         match repository["oci"] == true && !url.starts_with("oci://") {
             true => format!("oci://{}", url.trim_start_matches("https://")),
-            false => url.to_owned(),
+            false => url,
         }
     }
 
@@ -395,7 +401,7 @@ mod tests {
             "releases": [
                 {"name": "off", "chart": "a/b", "installed": false},
                 {"name": "web", "chart": "./charts/web", "values": ["none.yaml", "x.gotmpl"], "secrets": ["s.yaml"],
-                 "needs": ["nobody"], "set": [{"name": "a", "file": "f"}]},
+                 "needs": ["cache"], "set": [{"name": "a", "file": "f"}]},
                 {"name": "other", "chart": "gone/web"},
                 {"chart": "a/b"},
             ],
@@ -436,5 +442,16 @@ mod tests {
             imported.sources["a"]["spec"]["url"],
             "oci://registry.example.com/a"
         );
+    }
+
+    #[test]
+    fn credentials_of_a_repository_are_left_out_and_noted() {
+        let imported = imported(&json!({
+            "repositories": [{"name": "a", "url": "https://ana:tr0ub4dor@example.com/a"}],
+            "releases": [{"name": "web", "chart": "a/b"}],
+        }));
+        assert_eq!(imported.sources["a"]["spec"]["url"], "https://example.com/a");
+        assert_eq!(imported.notes[0].field, "url");
+        assert!(!format!("{imported:?}").contains("tr0ub4dor"));
     }
 }

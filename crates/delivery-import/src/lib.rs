@@ -49,6 +49,21 @@ pub fn named(text: &str) -> String {
     }
 }
 
+/// Returns an address without the user and the password before its host, because it goes into files; and whether there
+/// were any.
+pub(crate) fn without_credentials(address: &str) -> (String, bool) {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return (address.to_owned(), false);
+    };
+    let host_ends = rest.find('/').unwrap_or(rest.len());
+    match rest[..host_ends].rsplit_once('@') {
+        // The user of ssh is part of the address.
+        Some((user, _)) if scheme == "ssh" && !user.contains(':') => (address.to_owned(), false),
+        Some((_, host)) => (format!("{scheme}://{host}{}", &rest[host_ends..]), true),
+        None => (address.to_owned(), false),
+    }
+}
+
 pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -9,13 +9,14 @@ use std::fs::{self, File};
 use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
+use api::helm::HelmRelease;
 use clap::Args;
 use delivery_import::Imported;
 use delivery_import::helm::{self, Release, Repository};
 use helm_action::Storage;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
 use crate::cluster::{self, Cluster, ClusterFlags, Failure};
@@ -110,21 +111,22 @@ fn text(value: &Value, field: &str) -> String {
 
 /// Returns which HelmReleases deliver which releases, by the namespaces and names of those.
 async fn delivered(cluster: &Cluster) -> Result<BTreeMap<(String, String), String>, Failure> {
-    let Ok(served) = cluster.served("helmreleases.helm.toolkit.fluxcd.io").await else {
-        return Ok(BTreeMap::new());
+    let all: Api<HelmRelease> = Api::all(cluster.client());
+    let all = match all.list(&ListParams::default()).await {
+        Ok(all) => all.items,
+        // A cluster without Flux's definitions has no HelmReleases.
+        Err(kube::Error::Api(status)) if status.is_not_found() => Vec::new(),
+        Err(error) => return Err(Failure::request("list the HelmReleases", error)),
     };
-    let all = cluster.list_everywhere(&served.resource, Some).await?;
     let mut delivered = BTreeMap::new();
     for object in all {
-        let metadata = &object["metadata"];
         let shown = format!(
             "HelmRelease {}/{}",
-            text(metadata, "namespace"),
-            text(metadata, "name")
+            object.namespace().unwrap_or_default(),
+            object.name_any()
         );
-        for snapshot in object["status"]["history"].as_array().into_iter().flatten() {
-            let of = (text(snapshot, "namespace"), text(snapshot, "name"));
-            delivered.insert(of, shown.clone());
+        for snapshot in object.status.unwrap_or_default().history {
+            delivered.insert((snapshot.namespace, snapshot.name), shown.clone());
         }
     }
     Ok(delivered)
@@ -142,6 +144,7 @@ fn named(given: &str) -> Result<Repository, Failure> {
     let name = format!("{}{}", parsed.host_str().unwrap_or_default(), parsed.path());
     Ok(Repository {
         name: delivery_import::named(&name),
+        is_private: false,
         url: url.trim_end_matches('/').to_owned(),
         charts: [(chart.to_owned(), String::new())].into(),
     })
@@ -181,7 +184,9 @@ fn known(report_line: &impl Fn(&str)) -> Result<Vec<Repository>, Failure> {
             ));
             BTreeSet::new()
         });
+        let is_set = |field: &str| !self::text(entry, field).is_empty();
         repositories.push(Repository {
+            is_private: ["username", "certFile", "caFile"].into_iter().any(is_set),
             url: self::text(entry, "url").trim_end_matches('/').to_owned(),
             name,
             charts,
@@ -223,6 +228,29 @@ fn charts(index: &Path) -> Result<BTreeSet<(String, String)>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stand_in;
+
+    #[tokio::test]
+    async fn a_cluster_without_the_kind_delivers_nothing_and_one_that_fails_is_no_such_cluster() {
+        let not_found = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": ""}"#;
+        let (address, _) = stand_in::serve(move |_| (404, String::new(), not_found.to_owned()));
+        assert!(delivered(&Cluster::at(&address)).await.unwrap().is_empty());
+        let forbidden = not_found.replace("NotFound", "Forbidden").replace("404", "403");
+        let (address, _) = stand_in::serve(move |_| (403, String::new(), forbidden.clone()));
+        assert!(delivered(&Cluster::at(&address)).await.is_err());
+        let listed = r#"{"items": [{"metadata": {"name": "web", "namespace": "apps"}, "spec": {"interval": "1m"},
+            "status": {"history": [{"name": "shop", "namespace": "web", "digest": "", "version": 1, "status": "deployed",
+                "chartName": "a", "chartVersion": "1", "configDigest": "", "firstDeployed": "2026-01-01T00:00:00Z",
+                "lastDeployed": "2026-01-01T00:00:00Z"}]}}],
+            "metadata": {}, "kind": "HelmReleaseList", "apiVersion": "helm.toolkit.fluxcd.io/v2"}"#;
+        let (address, _) = stand_in::serve(move |_| (200, String::new(), listed.to_owned()));
+        let of = ("web".to_owned(), "shop".to_owned());
+        let delivered = delivered(&Cluster::at(&address)).await.unwrap();
+        assert_eq!(
+            delivered.get(&of).map(String::as_str),
+            Some("HelmRelease apps/web")
+        );
+    }
 
     #[test]
     fn a_repository_that_is_typed_gets_a_name_of_its_address() {

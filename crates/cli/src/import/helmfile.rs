@@ -1,14 +1,11 @@
 //! Releases of a helmfile.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use delivery_import::{Imported, helmfile};
 use serde_json::Value;
 
-use super::MAX_FILE;
 use crate::cluster::Failure;
 
 /// Command line of `import helmfile`.
@@ -35,13 +32,7 @@ pub(super) struct Flags {
 /// Reads, and converts.
 pub(super) fn import(flags: &Flags) -> Result<Imported, Failure> {
     let shown = flags.file.display().to_string();
-    let text = match flags.file.to_str() {
-        Some("-") => limited(std::io::stdin()),
-        _ => File::open(&flags.file)
-            .map_err(|error| error.to_string())
-            .and_then(limited),
-    };
-    let text = text.map_err(|why| Failure::Usage(format!("{shown}: {why}")))?;
+    let text = super::read(&flags.file).map_err(|error| Failure::Usage(format!("{shown}: {error}")))?;
     if text.contains("{{") {
         return Err(Failure::Usage(format!(
             "{shown} has templates; run `helmfile build --embed-values | windlass import helmfile -f -`"
@@ -51,17 +42,6 @@ pub(super) fn import(flags: &Flags) -> Result<Imported, Failure> {
     let documents = documents.map_err(|error| Failure::Usage(error.to_string()))?;
     let documents: Vec<Value> = documents.into_iter().map(|document| document.value).collect();
     let folder = flags.file.parent().unwrap_or(Path::new(".")).to_owned();
-    let read = |path: &str| {
-        let file = File::open(folder.join(path)).map_err(|error| error.to_string())?;
-        limited(file)
-    };
+    let read = |path: &str| super::read(&folder.join(path)).map_err(|error| error.to_string());
     Ok(helmfile::import(&documents, &flags.namespace, &read))
-}
-
-fn limited(from: impl std::io::Read) -> Result<String, String> {
-    let mut text = String::new();
-    from.take(MAX_FILE)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
-    Ok(text)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Notes;
-use crate::{named, object, set, text};
+use crate::{named, object, set, text, without_credentials};
 
 const VERSION: &str = "source.toolkit.fluxcd.io/v1";
 
@@ -138,20 +138,6 @@ impl Sources {
             .insert(format!("{}-{name}", kind.to_lowercase()), made);
         self.known.insert(key, name.clone());
         Source { kind, name }
-    }
-}
-
-/// An address without the user and the password before its host: it goes into files.
-fn without_credentials(address: &str) -> (String, bool) {
-    let Some((scheme, rest)) = address.split_once("://") else {
-        return (address.to_owned(), false);
-    };
-    let host_ends = rest.find('/').unwrap_or(rest.len());
-    match rest[..host_ends].rsplit_once('@') {
-        // The user of ssh is part of the address.
-        Some((user, _)) if scheme == "ssh" && !user.contains(':') => (address.to_owned(), false),
-        Some((_, host)) => (format!("{scheme}://{host}{}", &rest[host_ends..]), true),
-        None => (address.to_owned(), false),
     }
 }
 
