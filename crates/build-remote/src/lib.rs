@@ -29,7 +29,7 @@ use url::Url;
 pub struct Settings {
     /// Helm charts are rendered.
     pub charts: bool,
-    /// Private keys for SSH, without a passphrase. The first is used.
+    /// Files with private keys for SSH, without a passphrase. The first that exists is used.
     pub ssh_keys: Vec<PathBuf>,
     /// Keys of hosts for SSH, as in OpenSSH's file.
     pub known_hosts: Option<PathBuf>,

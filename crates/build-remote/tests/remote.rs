@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use build_remote::{Remote, Settings};
 use kustomize_build::{MemoryFs, Options, build_fetching};
-use testkit::git::{Access, Change, GitServer};
+use testkit::git::{Access, Change, GitServer, KeyPair, SshServer};
 use testkit::helm_repository::HelmRepository;
 use testkit::registry::{Artifact, CHART_MEDIA_TYPE, Layer, Registry};
 use tokio::runtime::Handle;
@@ -201,6 +201,51 @@ async fn charts_of_registries_are_read() -> Result<()> {
     )
     .await;
     assert!(error.expect_err("no such chart").contains("none"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bases_are_fetched_over_ssh_from_hosts_that_are_known() -> Result<()> {
+    let server = SshServer::start(&[]).await?;
+    let repository = server.create_repository("fleet")?;
+    let files = [
+        Change::write("kustomization.yaml", "resources: [map.yaml]\n"),
+        Change::write(
+            "map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        ),
+    ];
+    repository.commit("main", "first", &files)?;
+    let keys = KeyPair::generate(&["-t", "ed25519"])?;
+    server.authorize(&keys.public)?;
+    let home = testkit::scratch::directory("home")?;
+    let (key, hosts) = (home.path().join("key"), home.path().join("known_hosts"));
+    std::fs::write(&key, &keys.private)?;
+    let build = async || {
+        let settings = Settings {
+            ssh_keys: vec![home.path().join("none"), key.clone()],
+            known_hosts: Some(hosts.clone()),
+            ..Settings::default()
+        };
+        let remote = Remote::new(settings, Some(Handle::current()));
+        let mut tree = MemoryFs::default();
+        let entry = format!("resources: ['{}?ref=main']\n", repository.url());
+        tree.insert("kustomization.yaml", entry);
+        tokio::task::spawn_blocking(move || {
+            build_fetching(&tree, "", &Options::default(), &remote)
+                .map(|built| built.to_yaml())
+                .map_err(|error| error.to_string())
+        })
+        .await
+    };
+    std::fs::write(&hosts, server.known_hosts()?)?;
+    let built = build().await?;
+    assert!(
+        built.as_ref().is_ok_and(|built| built.contains("name: a")),
+        "{built:?}"
+    );
+    std::fs::write(&hosts, "")?;
+    assert!(build().await?.is_err(), "a host that is not known");
     Ok(())
 }
 

@@ -65,7 +65,7 @@ fn of_repository(
         Failure::Fetch(without_credentials(repository.raw()), why)
     })?;
     let options = Options {
-        shown_root: repository.clone_url(),
+        shown_root: without_credentials(&repository.clone_url()),
         ..options.clone()
     };
     let folder = repository.path().trim_matches('/');

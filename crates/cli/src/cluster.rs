@@ -232,7 +232,7 @@ fn namespace_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Optio
 }
 
 impl Overrides {
-    /// Puts itself in the place of what the context's cluster and user say; makes them where there are none.
+    /// Replaces what the context's cluster and user say; creates them where there are none.
     fn applied(&self, mut kubeconfig: Kubeconfig, context: Option<&str>) -> Kubeconfig {
         let chosen = context
             .or(kubeconfig.current_context.as_deref())

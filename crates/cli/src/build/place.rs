@@ -3,6 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs, io};
 
+use kustomize_build::without_credentials;
+
 use super::Failure;
 
 /// Returns the folder below the root of the file system.
@@ -11,7 +13,7 @@ pub(super) fn folder(path: &str) -> Result<String, Failure> {
         return Err(Failure::Place("directory path cannot be empty".to_owned()));
     }
     if path.contains("://") || path.starts_with("git@") || path.starts_with("github.com/") {
-        return Err(Failure::Remote(path.to_owned()));
+        return Err(Failure::Remote(without_credentials(path)));
     }
     let absolute = clean(&current_folder()?.join(path));
     let resolved = fs::canonicalize(&absolute).map_err(|error| missing(path, &absolute, &error))?;

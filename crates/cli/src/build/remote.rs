@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use build_remote::{Remote, Settings};
 
 use super::Failure;
+use crate::push::login;
 
-/// Private keys that OpenSSH looks for, in its order.
-const KEYS: [&str; 4] = ["id_rsa", "id_ecdsa", "id_ed25519", "id_ed25519_sk"];
+/// Private keys that OpenSSH looks for, the youngest type first.
+const KEYS: [&str; 3] = ["id_ed25519", "id_ecdsa", "id_rsa"];
 
 /// Settings of this machine's user.
 pub(super) fn settings(charts: bool, ssh_key: Option<PathBuf>) -> Settings {
-    let home = env::var_os("HOME").map(PathBuf::from);
+    let home = env::home_dir();
     let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
-    let docker = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     Settings {
         charts,
         ssh_keys: match ssh_key {
@@ -25,9 +25,7 @@ pub(super) fn settings(charts: bool, ssh_key: Option<PathBuf>) -> Settings {
                 .collect(),
         },
         known_hosts: below_home(".ssh/known_hosts"),
-        docker_config: docker
-            .or_else(|| below_home(".docker"))
-            .map(|folder| folder.join("config.json")),
+        docker_config: login::config_file(),
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn credentials(name: &Name, typed: Option<&str>) -> Result<Option<Cre
     credentials::in_config_file(&text, name).map_err(|error| failed(error.to_string()))
 }
 
-fn config_file() -> Option<PathBuf> {
+/// The file of `docker login`.
+pub(crate) fn config_file() -> Option<PathBuf> {
     let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| Some(env::home_dir()?.join(".docker")))?;
     Some(folder.join("config.json"))
