@@ -496,7 +496,8 @@ impl Pass<'_> {
             false => PreviewState::Failed,
         };
         entry.message = told.line();
-        said::say(self.object, forge, &told, &entry).await?;
+        let said = said::say(self.object, forge, &told, &entry).await;
+        said.map_err(|error| error.to_string())?;
         entry.compared_at = Some(Time(Timestamp::now()));
         Ok(entry)
     }

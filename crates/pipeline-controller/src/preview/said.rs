@@ -1,11 +1,13 @@
 //! Results at the forge: a comment on the pull request, and a status of its commit.
 
+use std::time::Duration;
+
 use api::delivery::{Preview, PreviewState, PreviewedRequest};
-use forge::Forge;
 use forge::annotation::{Annotated, Annotation};
 use forge::check::{State, Status};
 use forge::comment::Comment;
 use forge::incoming::Incoming;
+use forge::{Forge, Retry};
 use kube::ResourceExt as _;
 use merge_preview::Told;
 use sha2::{Digest as _, Sha256};
@@ -17,6 +19,8 @@ use super::repositories::Group;
 const MAX_DESCRIPTION: usize = 140;
 /// Characters of a key, where names may have 40 only.
 const KEY: usize = 32;
+/// Pauses between attempts, where a forge does not answer or fails: otherwise a finished comparison waits for minutes.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// The texts about a pull request. The marker is the Preview's own.
 pub(super) struct Text {
@@ -90,14 +94,36 @@ pub(super) async fn say(
     forge: &Forge<'_>,
     text: &Text,
     entry: &PreviewedRequest,
-) -> Result<(), String> {
+) -> Result<(), forge::Error> {
+    let mut attempts = 0;
+    loop {
+        let said = attempt(object, forge, text, entry).await;
+        let Some(pause) = said.as_ref().err().and_then(|error| pause(error, attempts)) else {
+            return said;
+        };
+        tokio::time::sleep(pause).await;
+        attempts += 1;
+    }
+}
+
+/// How long to wait before another attempt, where the forge may do it then. A longer wait is left to the next pass.
+fn pause(error: &forge::Error, attempts: usize) -> Option<Duration> {
+    let pause = PAUSES.get(attempts).copied();
+    pause.filter(|_| error.retry == Retry::Backoff)
+}
+
+async fn attempt(
+    object: &Preview,
+    forge: &Forge<'_>,
+    text: &Text,
+    entry: &PreviewedRequest,
+) -> Result<(), forge::Error> {
     if object.spec.comment.unwrap_or(true) {
         let comment = Comment {
             marker: &text.marker,
             body: &text.comment,
         };
-        let kept = forge.keep_comment(entry.number, comment).await;
-        kept.map_err(|error| error.to_string())?;
+        forge.keep_comment(entry.number, comment).await?;
     }
     if let Some(beside) = &text.beside {
         let check = Annotated {
@@ -107,16 +133,14 @@ pub(super) async fn say(
             title: &beside.line,
             annotations: &beside.annotations,
         };
-        let made = forge.annotate(check).await;
-        made.map_err(|error| error.to_string())?;
+        forge.annotate(check).await?;
     }
     let state = match entry.state {
         PreviewState::Pending => State::Pending,
         PreviewState::Succeeded => State::Success,
         PreviewState::Failed => State::Failure,
     };
-    let set = status(object, forge, (&entry.head, state, &entry.message)).await;
-    set.map_err(|error| error.to_string())
+    status(object, forge, (&entry.head, state, &entry.message)).await
 }
 
 /// Says that a commit waits for its turn.
@@ -149,4 +173,19 @@ async fn status(
 fn name_of(object: &Preview, what: &str) -> String {
     let namespace = object.namespace().unwrap_or_default();
     format!("windlass/{what}/{namespace}/{}", object.name_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forge_that_fails_is_asked_again_soon_and_not_for_long() {
+        let passing = forge::Error::passing("answered 500");
+        let pauses: Vec<_> = (0..).map_while(|attempts| pause(&passing, attempts)).collect();
+        assert_eq!(pauses, PAUSES);
+        let limited = forge::Error::new("answered 429", Retry::After(Duration::from_secs(60)));
+        assert_eq!(pause(&limited, 0), None);
+        assert_eq!(pause(&forge::Error::invalid("answered 403"), 0), None);
+    }
 }
