@@ -74,7 +74,7 @@ impl Remote {
         }
     }
 
-    fn client(&self, settings: &http::Settings, url: &Url) -> Result<reqwest::Client, FetchError> {
+    fn client(&self, settings: &http::Settings, url: &Url) -> Result<http::Client, FetchError> {
         let settings = settings.clone().towards(url.host_str().unwrap_or_default());
         self.clients.get(&settings).map_err(|error| failed(&error))
     }

@@ -26,7 +26,7 @@ pub(super) type Failure = Rc<RefCell<Option<http::Error>>>;
 
 /// One conversation with one repository.
 pub(super) struct Connection {
-    client: reqwest::Client,
+    client: http::Client,
     runtime: Handle,
     deadline: Instant,
     /// Dropped for good once a redirect leads to another server.
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Must be called on a thread of the runtime's blocking pool.
     pub(super) fn new(
-        client: reqwest::Client,
+        client: http::Client,
         authorization: Option<HeaderValue>,
         deadline: Instant,
         limit: Rc<Cell<u64>>,
@@ -168,7 +168,7 @@ impl Http for Connection {
 /// A request and its answer. gix writes the body after asking for the answer, so the request is sent when the
 /// answer is first read.
 struct Exchange {
-    client: reqwest::Client,
+    client: http::Client,
     runtime: Handle,
     deadline: Instant,
     left: u64,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use reqwest::header::HeaderValue;
 use tokio::time::Instant;
+use transport::http;
 use transport::stop::Stop;
 use url::Url;
 
@@ -24,7 +25,7 @@ pub enum Way {
     /// Over http or https.
     Http {
         /// Client with the object's TLS and proxy settings.
-        client: reqwest::Client,
+        client: http::Client,
         /// Sent to the server of the URL only.
         authorization: Option<HeaderValue>,
     },

@@ -211,7 +211,7 @@ pub struct Repository {
     /// Credentials for the registry, if any.
     pub credentials: Option<Credentials>,
     /// HTTP client.
-    pub client: reqwest::Client,
+    pub client: http::Client,
     /// Tokens that are still good, shared by all objects.
     pub memory: Memory,
     /// When all of it must be over.

@@ -142,7 +142,7 @@ impl Mirror {
 /// Reads the files of the repository over HTTP.
 struct Remote {
     url: Url,
-    client: reqwest::Client,
+    client: http::Client,
 }
 
 impl Remote {

@@ -7,6 +7,7 @@
 
 mod client;
 mod error;
+mod hosts;
 mod refusal;
 mod retry_after;
 
@@ -16,8 +17,9 @@ use reqwest::{Method, Response};
 use tokio::time::Instant;
 use url::Url;
 
-pub use self::client::{Clients, Proxy, Settings};
+pub use self::client::{Client, Clients, Proxy, Settings};
 pub use self::error::{Error, Kind, Phase, TimedOut};
+pub use self::hosts::{Host, Hosts, NoHost};
 pub use self::refusal::{begins_a_page, checked, refuse_page};
 pub use self::retry_after::RetryAfter;
 use crate::received;
@@ -39,24 +41,22 @@ pub struct Request<'a> {
 
 /// Sends a request and follows redirects, whatever the status at the end.
 ///
-/// Credentials stay with the origin that was asked; a redirect from https to http is refused.
-pub async fn send(
-    client: &reqwest::Client,
-    request: Request<'_>,
-    deadline: Instant,
-) -> Result<Response, Error> {
+/// Credentials stay with the origin that was asked; a redirect from https to http is refused, and each request that leads to where the
+/// client may not go.
+pub async fn send(client: &Client, request: Request<'_>, deadline: Instant) -> Result<Response, Error> {
     send_body(client, request, None, deadline).await
 }
 
 /// Like [`send`], with a body. A redirect gets it again, whatever its status: nothing is turned into a GET.
 pub async fn send_body(
-    client: &reqwest::Client,
+    client: &Client,
     request: Request<'_>,
     body: Option<Bytes>,
     deadline: Instant,
 ) -> Result<Response, Error> {
     let mut url = request.url.clone();
     for _ in 0..=MAX_REDIRECTS {
+        client.check(&url)?;
         let mut builder = client
             .request(request.method.clone(), url.clone())
             .headers(request.headers.clone());

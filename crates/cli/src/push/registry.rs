@@ -35,7 +35,7 @@ pub(crate) fn repository(
         name,
         insecure,
         credentials,
-        client: client.build().map_err(|error| chain(&error))?,
+        client: client.build().map_err(|error| chain(&error))?.into(),
         memory: Memory::default(),
         deadline: Instant::now() + PUSH_TIMEOUT,
     })

@@ -3,10 +3,13 @@
 //! In: the TLS and proxy settings of an object. Out: a client that is shared by all objects with equal settings.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::Error;
+use url::Url;
+
+use super::{Error, Hosts, public};
 
 /// Establishing a connection takes no longer than this; the object's own time-out holds as well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,6 +29,8 @@ pub struct Settings {
     pub proxy: Option<Proxy>,
     /// Use no proxy, not even one of the environment.
     pub direct: bool,
+    /// The only servers that [`send`](super::send) asks, redirects included; None for all.
+    pub only: Option<Hosts>,
 }
 
 impl Settings {
@@ -49,20 +54,56 @@ pub struct Proxy {
     pub credentials: Option<(String, String)>,
 }
 
+/// A client, and where it may go. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    client: reqwest::Client,
+    only: Option<Hosts>,
+}
+
+impl Client {
+    /// Refuses a request to where this client may not go.
+    pub(super) fn check(&self, url: &Url) -> Result<(), Error> {
+        match &self.only {
+            Some(hosts) if !hosts.permit(url) => Err(Error::NotListed { url: public(url) }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A client that may go anywhere.
+impl From<reqwest::Client> for Client {
+    fn from(client: reqwest::Client) -> Self {
+        Self { client, only: None }
+    }
+}
+
+/// For requests that are sent without [`send`](super::send): to addresses that were checked, or that are trusted.
+impl Deref for Client {
+    type Target = reqwest::Client;
+
+    fn deref(&self) -> &reqwest::Client {
+        &self.client
+    }
+}
+
 /// The clients of this process.
 #[derive(Clone, Default)]
 pub struct Clients {
-    by_settings: Arc<Mutex<HashMap<Settings, reqwest::Client>>>,
+    by_settings: Arc<Mutex<HashMap<Settings, Client>>>,
 }
 
 impl Clients {
     /// The client for these settings, made when first asked for.
-    pub fn get(&self, settings: &Settings) -> Result<reqwest::Client, Error> {
+    pub fn get(&self, settings: &Settings) -> Result<Client, Error> {
         let mut clients = self.by_settings.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(settings) {
             return Ok(client.clone());
         }
-        let client = build(settings)?;
+        let client = Client {
+            client: build(settings)?,
+            only: settings.only.clone(),
+        };
         if clients.len() >= MAX_CLIENTS {
             clients.clear(); // clients in use live on in their users
         }

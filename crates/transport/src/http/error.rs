@@ -75,6 +75,12 @@ pub enum Error {
         /// Why it is not followed.
         problem: &'static str,
     },
+    /// The server is none of those that may be asked.
+    #[error("'{url}' is not asked: its server is not in the list of those that may be")]
+    NotListed {
+        /// Where to.
+        url: String,
+    },
     /// Something for the eyes of people.
     #[error(
         "'{url}' answered with a web page instead of {expected}; is the URL that of a page in a browser, or does the server \
@@ -127,9 +133,11 @@ impl Error {
                 status if status.is_server_error() => Kind::Unreachable,
                 _ => Kind::Refused,
             },
-            Self::ReadAll { .. } | Self::Redirect { .. } | Self::Configure(_) | Self::WebPage { .. } => {
-                Kind::Refused
-            }
+            Self::ReadAll { .. }
+            | Self::Redirect { .. }
+            | Self::NotListed { .. }
+            | Self::Configure(_)
+            | Self::WebPage { .. } => Kind::Refused,
         }
     }
 

@@ -104,7 +104,7 @@ impl Target {
                 insecure: name.is_local(),
                 credentials: credentials_for(&name)?,
                 name,
-                client: client.build()?,
+                client: client.build()?.into(),
                 memory: Memory::default(),
                 deadline: Instant::now() + PATIENCE,
             },

@@ -300,7 +300,8 @@ impl At<'_> {
             proxy: self.references.proxy.clone(),
             ..self.references.tls.clone()
         };
-        Ok(self.fetcher.clients.get(&settings.towards(host))?)
+        let client = self.fetcher.clients.get(&settings.towards(host))?;
+        Ok((*client).clone())
     }
 
     /// For token services: through the object's proxy, with these certificates.

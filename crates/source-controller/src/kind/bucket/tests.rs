@@ -506,7 +506,7 @@ async fn the_key_of_an_account_opens_its_containers() {
         "app",
         Some("dir/"),
         Credential::Key(SharedKey::parse(AZURE_ACCOUNT, AZURE_KEY).unwrap()),
-        client,
+        (*client).clone(),
     );
     let request = bucket_client::Request {
         remote: Remote::Azure(remote.unwrap()),

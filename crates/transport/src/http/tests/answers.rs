@@ -159,6 +159,37 @@ async fn redirects_end_and_do_not_take_credentials_along() {
 }
 
 #[tokio::test]
+async fn redirects_lead_to_no_server_but_those_of_the_list() {
+    let other = server("hidden").await;
+    let answer = (
+        StatusCode::FOUND,
+        [(header::LOCATION, format!("http://{other}/secret?token=letmein"))],
+    );
+    let here = server(answer).await;
+    let settings = |list: &[SocketAddr]| Settings {
+        only: Some(
+            list.iter()
+                .map(|address| format!("http://{address}").parse::<Host>().unwrap())
+                .collect(),
+        ),
+        ..Settings::default()
+    };
+    let url = format!("http://{here}/");
+    assert_eq!(
+        get(&url, settings(&[here, other]), 20.0).await.as_deref(),
+        Ok("hidden")
+    );
+    for (list, refused) in [
+        (vec![here], format!("http://{other}/secret")),
+        (vec![other], url.clone()),
+    ] {
+        let error = get(&url, settings(&list), 20.0).await.unwrap_err();
+        let words = format!("'{refused}' is not asked: its server is not in the list of those that may be");
+        assert_eq!(error, words);
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_is_not_made_says_why() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let port = testkit::ports::free_port().unwrap();
@@ -228,7 +259,7 @@ async fn a_connection_that_is_not_answered_is_no_slow_server() {
         authorization: None,
     };
     let deadline = Instant::now() + Duration::from_secs(20);
-    let error = send(&client.build().unwrap(), request, deadline)
+    let error = send(&client.build().unwrap().into(), request, deadline)
         .await
         .unwrap_err();
     assert_eq!(
