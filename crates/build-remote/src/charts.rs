@@ -6,11 +6,12 @@ use kustomize_build::{ChartReference, FetchError, FileSystem, MemoryFs};
 use oci_client::name::Name;
 use oci_client::registry::Repository;
 use oci_client::{HELM_CHART, Reference, credentials};
+use remote_base::Bases;
 use transport::auth::Access;
 use transport::http;
 use url::Url;
 
-use crate::{Remote, failed, files};
+use crate::{Remote, failed};
 
 /// The largest index that is read; the largest public one has 20 MB.
 const MAX_INDEX: u64 = 100 << 20;
@@ -37,12 +38,12 @@ pub(crate) async fn pull(remote: &Remote, chart: &ChartReference) -> Result<Box<
 }
 
 async fn of_index(remote: &Remote, chart: &ChartReference, range: &str) -> Result<Vec<u8>, FetchError> {
-    let deadline = Remote::deadline();
+    let deadline = Bases::deadline();
     let invalid = |error: &dyn std::fmt::Display| FetchError::Failed(error.to_string());
     let mut index = Url::parse(&chart.repository).map_err(|error| invalid(&error))?;
     let folder = index.path().trim_end_matches('/').to_owned();
     index.set_path(&format!("{folder}/index.yaml"));
-    let response = files::answer(remote, index, deadline).await?;
+    let response = remote.bases.answer(index, deadline).await?;
     let served = http::read(response, MAX_INDEX, deadline)
         .await
         .map_err(|error| failed(&error))?;
@@ -58,7 +59,7 @@ async fn of_index(remote: &Remote, chart: &ChartReference, range: &str) -> Resul
         .ok_or_else(|| FetchError::Failed(format!("version {} has no URL in the index", chosen.version)))?;
     let address = helm_index::resolve_url(&chart.repository, address).map_err(|error| failed(&error))?;
     let url = Url::parse(&address).map_err(|error| invalid(&error))?;
-    let archive = http::read(files::answer(remote, url, deadline).await?, MAX_ARCHIVE, deadline)
+    let archive = http::read(remote.bases.answer(url, deadline).await?, MAX_ARCHIVE, deadline)
         .await
         .map_err(|error| failed(&error))?;
     let wanted = chosen.digest.trim_start_matches("sha256:");
@@ -77,7 +78,7 @@ async fn of_registry(remote: &Remote, chart: &ChartReference, range: &str) -> Re
     let name = Name::parse(&url).map_err(|error| failed(&error))?;
     let host = Url::parse(&format!("https://{}", name.host()))
         .map_err(|error| FetchError::Failed(error.to_string()))?;
-    let config = remote.settings.docker_config.as_ref();
+    let config = remote.docker_config.as_ref();
     let credentials = match config.and_then(|path| std::fs::read(path).ok()) {
         Some(config) => credentials::in_config_file(&config, &name).map_err(|error| failed(&error))?,
         None => None,
@@ -86,9 +87,9 @@ async fn of_registry(remote: &Remote, chart: &ChartReference, range: &str) -> Re
         insecure: name.is_local(),
         name,
         credentials,
-        client: remote.client(&Access::default().settings, &host)?,
+        client: remote.bases.client(&Access::default().settings, &host)?,
         memory: remote.registries.clone(),
-        deadline: Remote::deadline(),
+        deadline: Bases::deadline(),
     };
     let exact = go_semver::Version::parse(range).is_ok();
     let request = oci_client::Request {

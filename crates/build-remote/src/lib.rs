@@ -8,44 +8,34 @@
 //! runtime that it was made with.
 
 mod charts;
-mod files;
-mod git;
-mod repository_tree;
 mod template;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use kustomize_build::{
     ChartReference, ChartRelease, Charts, Fetch, FetchError, FileSystem, Repository, without_credentials,
 };
+use remote_base::Bases;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
-use transport::http::{self, Clients};
-use url::Url;
 
 /// What a build may get, and as whom.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Helm charts are rendered.
     pub charts: bool,
-    /// Files with private keys for SSH, without a passphrase. The first that exists is used.
-    pub ssh_keys: Vec<PathBuf>,
-    /// Keys of hosts for SSH, as in OpenSSH's file.
-    pub known_hosts: Option<PathBuf>,
+    /// As whom bases and files are fetched.
+    pub bases: remote_base::Settings,
     /// Credentials for registries, as in `config.json` of `docker login`.
     pub docker_config: Option<PathBuf>,
 }
 
-/// How long a file, an index or a chart may take. That of a repository is in its URL.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Gets what a build asks for.
 pub struct Remote {
-    settings: Settings,
+    bases: Bases,
+    charts: bool,
+    docker_config: Option<PathBuf>,
     /// None: nothing may be fetched.
     runtime: Option<Handle>,
-    clients: Clients,
     registries: oci_client::registry::Memory,
 }
 
@@ -53,9 +43,10 @@ impl Remote {
     /// Makes it for a runtime, on which the requests are sent. Without one, nothing may be fetched.
     pub fn new(settings: Settings, runtime: Option<Handle>) -> Self {
         Self {
-            settings,
+            bases: Bases::new(settings.bases),
+            charts: settings.charts,
+            docker_config: settings.docker_config,
             runtime,
-            clients: Clients::default(),
             registries: oci_client::registry::Memory::default(),
         }
     }
@@ -73,30 +64,20 @@ impl Remote {
             ))),
         }
     }
-
-    fn client(&self, settings: &http::Settings, url: &Url) -> Result<http::Client, FetchError> {
-        let settings = settings.clone().towards(url.host_str().unwrap_or_default());
-        self.clients.get(&settings).map_err(|error| failed(&error))
-    }
-
-    fn deadline() -> Instant {
-        Instant::now() + TIMEOUT
-    }
 }
 
 impl Fetch for Remote {
     fn repository(&self, repository: &Repository) -> Result<Box<dyn FileSystem>, FetchError> {
         let what = format!("'{}'", without_credentials(repository.raw()));
-        let pack = self.fetch(&what, git::fetch(self, repository))?;
-        Ok(Box::new(repository_tree::RepositoryTree::new(pack)))
+        self.fetch(&what, self.bases.repository(repository))
     }
 
     fn file(&self, url: &str) -> Result<Vec<u8>, FetchError> {
-        self.fetch(&format!("'{}'", without_credentials(url)), files::get(self, url))
+        self.fetch(&format!("'{}'", without_credentials(url)), self.bases.file(url))
     }
 
     fn charts(&self) -> Option<&dyn Charts> {
-        self.settings.charts.then_some(self as &dyn Charts)
+        self.charts.then_some(self as &dyn Charts)
     }
 }
 

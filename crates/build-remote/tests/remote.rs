@@ -222,9 +222,13 @@ async fn bases_are_fetched_over_ssh_from_hosts_that_are_known() -> Result<()> {
     let (key, hosts) = (home.path().join("key"), home.path().join("known_hosts"));
     std::fs::write(&key, &keys.private)?;
     let build = async || {
-        let settings = Settings {
+        let bases = remote_base::Settings {
             ssh_keys: vec![home.path().join("none"), key.clone()],
             known_hosts: Some(hosts.clone()),
+            only: None,
+        };
+        let settings = Settings {
+            bases,
             ..Settings::default()
         };
         let remote = Remote::new(settings, Some(Handle::current()));
@@ -251,8 +255,12 @@ async fn bases_are_fetched_over_ssh_from_hosts_that_are_known() -> Result<()> {
 
 #[test]
 fn without_a_key_ssh_is_refused_by_name() {
-    let settings = Settings {
+    let bases = remote_base::Settings {
         ssh_keys: vec![PathBuf::from("/nowhere/id_ed25519")],
+        ..remote_base::Settings::default()
+    };
+    let settings = Settings {
+        bases,
         ..Settings::default()
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

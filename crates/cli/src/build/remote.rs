@@ -17,14 +17,17 @@ pub(super) fn settings(charts: bool, ssh_key: Option<PathBuf>) -> Settings {
     let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
     Settings {
         charts,
-        ssh_keys: match ssh_key {
-            Some(key) => vec![key],
-            None => KEYS
-                .iter()
-                .filter_map(|name| below_home(&format!(".ssh/{name}")))
-                .collect(),
+        bases: remote_base::Settings {
+            ssh_keys: match ssh_key {
+                Some(key) => vec![key],
+                None => KEYS
+                    .iter()
+                    .filter_map(|name| below_home(&format!(".ssh/{name}")))
+                    .collect(),
+            },
+            known_hosts: below_home(".ssh/known_hosts"),
+            only: None,
         },
-        known_hosts: below_home(".ssh/known_hosts"),
         docker_config: login::config_file(),
     }
 }

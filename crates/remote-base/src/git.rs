@@ -1,43 +1,62 @@
 //! Bases in Git repositories.
 
 use std::path::Path;
+use std::time::Duration;
 
-use git_client::pack::Pack;
 use git_client::reference::Reference;
-use git_client::{Algorithms, Error, Outcome, Remote as Origin, Request, Way, ssh};
+use git_client::{Algorithms, Checkout, Error, Outcome, Remote, Request, Way, ssh};
 use kustomize_build::{FetchError, Repository, without_credentials};
 use tokio::time::Instant;
+use transport::http;
 use transport::stop::Stop;
 use url::Url;
 
-use crate::{Remote, failed, files};
+use crate::{Bases, failed, files};
 
-/// Fetches the commit that a base names, without its history.
-pub(crate) async fn fetch(remote: &Remote, repository: &Repository) -> Result<Pack, FetchError> {
+/// Longest time for a repository.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// How a commit is fetched.
+pub(crate) struct Ask {
+    /// The revision that is known: it is not received again.
+    pub(crate) known: Option<String>,
+    /// How packs are received.
+    pub(crate) packs: git_pack::Settings,
+    pub(crate) deadline: Instant,
+}
+
+/// Fetches the commit that a base names, without its history. None if it is the one that is known.
+pub(crate) async fn fetch(
+    bases: &Bases,
+    repository: &Repository,
+    ask: Ask,
+) -> Result<Option<Checkout>, FetchError> {
     let url = url(&repository.clone_url())?;
-    let deadline = Instant::now() + repository.timeout();
     let mut missing = None;
     for reference in references(repository.reference()) {
         let stop = Stop::default();
         let request = Request {
-            remote: origin(remote, url.clone())?,
+            remote: remote(bases, url.clone())?,
             reference,
             sparse: None,
-            unless_revision: None,
+            unless_revision: ask.known.clone(),
             over: None,
             directory: std::env::temp_dir(),
             packs: git_pack::Settings {
                 cancelled: stop.flag().clone(),
-                ..git_pack::Settings::default()
+                ..ask.packs.clone()
             },
-            deadline,
+            deadline: ask.deadline,
             stop,
         };
         match git_client::fetch(request).await {
-            Ok(Outcome::Fetched(checkout)) => return Ok(checkout.pack),
-            Ok(Outcome::Unchanged(_)) => return Err(failed(&Error::EmptyRepository)),
+            Ok(Outcome::Fetched(checkout)) => return Ok(Some(*checkout)),
+            Ok(Outcome::Unchanged(_)) => return Ok(None),
             Err(error @ (Error::FindReference { .. } | Error::ResolveName { .. })) => {
                 missing.get_or_insert(error);
+            }
+            Err(Error::Request(error @ http::Error::NotListed { .. })) => {
+                return Err(files::unlisted(&error));
             }
             Err(error) => return Err(failed(&error)),
         }
@@ -45,12 +64,17 @@ pub(crate) async fn fetch(remote: &Remote, repository: &Repository) -> Result<Pa
     Err(missing.map_or_else(|| failed(&Error::EmptyRepository), |error| failed(&error)))
 }
 
+/// How long a repository may take, as its address says: any number may stand there.
+pub(crate) fn deadline(repository: &Repository) -> Instant {
+    let now = Instant::now();
+    now.checked_add(repository.timeout().min(LONGEST)).unwrap_or(now)
+}
+
 /// What a name may mean, in the order in which Git looks.
 fn references(name: &str) -> Vec<Reference> {
-    let is_commit = name.len() == 40 && name.chars().all(|c| c.is_ascii_hexdigit());
     match name {
         "" => vec![Reference::Name("HEAD".to_owned())],
-        name if is_commit => vec![Reference::Commit {
+        name if is_id(name) => vec![Reference::Commit {
             id: name.to_ascii_lowercase(),
             known_as: None,
         }],
@@ -60,6 +84,11 @@ fn references(name: &str) -> Vec<Reference> {
             Reference::Branch(name.to_owned()),
         ],
     }
+}
+
+/// Returns whether a name is that of a commit.
+pub(crate) fn is_id(name: &str) -> bool {
+    name.len() == 40 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// Reads what `git clone` takes.
@@ -84,26 +113,29 @@ fn url(text: &str) -> Result<Url, FetchError> {
     }
 }
 
-fn origin(remote: &Remote, mut url: Url) -> Result<Origin, FetchError> {
+fn remote(bases: &Bases, mut url: Url) -> Result<Remote, FetchError> {
     let way = if url.scheme() == "ssh" {
-        Way::Ssh(Box::new(ssh_settings(remote, &url)?))
+        Way::Ssh(Box::new(ssh_settings(bases, &url)?))
     } else {
         let access = files::access(&mut url)?;
         Way::Http {
-            client: remote.client(&access.settings, &url)?,
+            client: bases.client(&access.settings, &url)?,
             authorization: access.authorization,
         }
     };
-    Ok(Origin { url, way })
+    Ok(Remote { url, way })
 }
 
-fn ssh_settings(remote: &Remote, url: &Url) -> Result<ssh::Settings, FetchError> {
+fn ssh_settings(bases: &Bases, url: &Url) -> Result<ssh::Settings, FetchError> {
     let read = |path: &Path| {
         std::fs::read(path)
             .map_err(|error| FetchError::Failed(format!("failed to read {}: {error}", path.display())))
     };
     let refused = |what: &str| FetchError::Refused(format!("remote base '{url}': {what}"));
-    let settings = &remote.settings;
+    let settings = &bases.settings;
+    if settings.only.is_some() {
+        return Err(refused("only https is used here"));
+    }
     let key = settings.ssh_keys.iter().find(|path| path.exists());
     let key = key.ok_or_else(|| {
         let tried: Vec<String> = settings
