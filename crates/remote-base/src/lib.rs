@@ -1,12 +1,15 @@
 //! What a kustomization names elsewhere: bases in Git repositories, and files behind URLs.
 //!
 //! Our own clients fetch it: no other program is started, and nothing is written but temporary files. [`Bases`] fetches for a person,
-//! as whom and with whose keys its [`Settings`] say.
+//! as whom and with whose keys its [`Settings`] say. [`Listed`] fetches for builds of a controller, where strangers write the
+//! addresses (ADR 36): from listed servers only, as no one, within limits.
 //!
 //! Builds are synchronous and the clients are not: the caller waits on a thread that may block.
 
 mod files;
 mod git;
+mod kept;
+mod listed;
 mod repository_tree;
 
 use std::path::PathBuf;
@@ -19,6 +22,7 @@ use tokio::time::Instant;
 use transport::http::{self, Clients, Hosts};
 use url::Url;
 
+pub use listed::{Fetched, Listed, Session};
 use repository_tree::RepositoryTree;
 
 /// As whom, and from where.
