@@ -16,6 +16,7 @@ pub struct Contents {
     pub(crate) count: usize,
     pub(crate) list: Option<Value>,
     pub(crate) images: BTreeMap<String, String>,
+    pub(crate) fetched: BTreeMap<String, String>,
 }
 
 impl Contents {
@@ -40,7 +41,14 @@ impl Contents {
             count,
             list: list.map(Value::Array),
             images: BTreeMap::new(),
+            fetched: BTreeMap::new(),
         }
+    }
+
+    /// With what the build has fetched beside its source: addresses, and for each the revision or the digest of a file.
+    #[must_use]
+    pub fn with_fetched(self, fetched: BTreeMap<String, String>) -> Self {
+        Self { fetched, ..self }
     }
 
     /// With the images that the objects name by digest: repositories and digests. Some of many.
@@ -60,6 +68,8 @@ impl Contents {
             count: usize::try_from(objects.get("count")?.as_u64()?).ok()?,
             list: objects.get("list").cloned(),
             images: serde_json::from_value(objects.get("images").cloned().unwrap_or_default())
+                .unwrap_or_default(),
+            fetched: serde_json::from_value(predicate.get("fetched").cloned().unwrap_or_default())
                 .unwrap_or_default(),
         })
     }

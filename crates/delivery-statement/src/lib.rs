@@ -16,6 +16,8 @@ pub use contents::Contents;
 pub const PREDICATE_TYPE: &str = "https://windlass.dev/delivery/v1";
 /// Where a status keeps them: entry in the metadata of its history.
 pub const METADATA: &str = "windlass.dev/statement";
+/// Entry in the metadata of a history with what the builds of a Kustomization have fetched from elsewhere.
+pub const FETCHED: &str = "windlass.dev/fetched";
 /// Entry of the Secret with the private key.
 pub const KEY: &str = "signing.key";
 
@@ -81,6 +83,9 @@ pub fn statement(
         }
         if !contents.images.is_empty() {
             predicate["objects"]["images"] = json!(contents.images);
+        }
+        if !contents.fetched.is_empty() {
+            predicate["fetched"] = json!(contents.fetched);
         }
     }
     predicate["began"] = json!(began);

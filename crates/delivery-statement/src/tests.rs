@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -40,6 +42,21 @@ fn made(delivery: &Delivery<'_>) -> Value {
         Some(&contents),
         (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH),
     )
+}
+
+#[test]
+fn a_statement_names_what_came_from_elsewhere() {
+    assert_eq!(made(&delivery())["predicate"].get("fetched"), None);
+    let fetched = BTreeMap::from([("https://example.com/base".to_owned(), "v1@sha1:abc".to_owned())]);
+    let contents = Contents::default().with_fetched(fetched);
+    let time = Timestamp::UNIX_EPOCH;
+    let statement = statement(&delivery(), DIGEST, Some(&contents), (time, time));
+    let predicate = &statement["predicate"];
+    assert_eq!(
+        predicate["fetched"],
+        json!({"https://example.com/base": "v1@sha1:abc"})
+    );
+    assert_eq!(Contents::of_statement(predicate), Some(contents));
 }
 
 #[test]

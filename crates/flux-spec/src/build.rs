@@ -29,5 +29,5 @@ pub use error::SubstituteError;
 pub use folder::{KUSTOMIZATION_FILES, is_manifest};
 pub use generate::{Generated, generate};
 pub use manifest::substitute::Mode;
-pub use objects::{build, refuse_encrypted, to_yaml};
+pub use objects::{build, build_fetching, refuse_encrypted, to_yaml};
 pub use substitute::{Data, resource_name, substitute};

@@ -130,6 +130,25 @@ pub fn refusal_of_elsewhere(
     ))
 }
 
+/// Returns why a build may fetch nothing from elsewhere in this namespace, if so: a policy about its sources could not be held to.
+pub fn refusal_of_remote(
+    policies: &[Arc<VerificationPolicy>],
+    from: &str,
+    of_controllers: &str,
+) -> Option<String> {
+    let way = Way { from, to: from };
+    let holds = |policy: &&Arc<VerificationPolicy>| {
+        let is_enforced = policy.spec.action.unwrap_or_default() == PolicyAction::Enforce;
+        is_enforced && is_about_sources(policy, None) && covers(policy, way, of_controllers)
+    };
+    let policy = policies.iter().find(holds)?;
+    Some(format!(
+        "VerificationPolicy {} applies to the sources of namespace '{from}', and what a build fetches is not verified; copy it into \
+         the source",
+        id(policy)
+    ))
+}
+
 /// Returns how messages name a policy.
 pub fn id(policy: &VerificationPolicy) -> String {
     format!("{}/{}", namespace(policy), policy.name_any())
@@ -223,6 +242,19 @@ mod tests {
                 expected
             );
         }
+    }
+
+    #[test]
+    fn where_sources_are_verified_builds_fetch_nothing() {
+        let policies = |spec: Value| [Arc::new(policy("platform", spec))];
+        let refused =
+            |spec: Value, from: &str| refusal_of_remote(&policies(spec), from, "platform").is_some();
+        let sources = json!({"namespaces": ["prod-*"], "sources": {"kinds": ["Bucket"]}});
+        assert!(refused(sources.clone(), "prod-a"));
+        assert!(!refused(sources, "dev"));
+        let warns = json!({"namespaces": ["*"], "sources": {}, "action": "Warn"});
+        assert!(!refused(warns, "prod-a"));
+        assert!(!refused(json!({"namespaces": ["*"], "images": {}}), "prod-a"));
     }
 
     #[test]

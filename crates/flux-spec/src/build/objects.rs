@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use api::kustomize::KustomizationSpec;
 use kustomize_build::{
-    Budget, DefaultOrder, FileSystem, LoadRestrictions, MemoryFs, Options, OverlayFs, Version,
+    Budget, DefaultOrder, Fetch, FileSystem, LoadRestrictions, MemoryFs, NoFetch, Options, OverlayFs, Version,
 };
 use manifest::Object;
 use serde_json::Value;
@@ -20,6 +20,16 @@ const DECRYPT: &str = "kustomize.toolkit.fluxcd.io/decrypt";
 ///
 /// Variables are not substituted here, and nothing is decrypted.
 pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Result<Vec<Object>, Error> {
+    build_fetching(fs, folder, spec, &NoFetch)
+}
+
+/// Builds as [`build`] does, and gets remote resources from `fetch`.
+pub fn build_fetching(
+    fs: &dyn FileSystem,
+    folder: &str,
+    spec: &KustomizationSpec,
+    fetch: &dyn Fetch,
+) -> Result<Vec<Object>, Error> {
     let Generated {
         path,
         contents,
@@ -29,7 +39,7 @@ pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Res
     generated.insert(&path, contents);
     let overlay = OverlayFs::new(fs, generated);
     let _turn = GivesTurnBack;
-    let built = match kustomize_build::build(&overlay, folder, &options()) {
+    let built = match kustomize_build::build_fetching(&overlay, folder, &options(), fetch) {
         Ok(built) => built,
         Err(error) => return Err(all_errors(fs, &manifests).unwrap_or_else(|| error.into())),
     };

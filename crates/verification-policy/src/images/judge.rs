@@ -180,6 +180,11 @@ impl Judge {
         scope::refusal_of_elsewhere(&self.policies.all(), from, (kind, namespace), &self.namespace)
     }
 
+    /// Returns why a build of a namespace may fetch nothing from elsewhere, if so: what comes in beside a source is not verified.
+    pub fn refuses_remote(&self, from: &str) -> Option<String> {
+        scope::refusal_of_remote(&self.policies.all(), from, &self.namespace)
+    }
+
     /// Holds the images of objects against the policies that apply to them. `home` is where objects go that name no namespace.
     ///
     /// # Errors
