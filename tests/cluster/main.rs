@@ -70,6 +70,7 @@ mod monitoring;
 mod readers;
 mod receivers;
 mod remote;
+mod remote_bases;
 mod remote_identity;
 mod rollback;
 mod rollback_by_hand;

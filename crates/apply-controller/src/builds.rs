@@ -10,6 +10,7 @@ use api::kustomize::KustomizationSpec;
 use artifact::Digest;
 use artifact::client::Error;
 use manifest::{Object, Origin};
+use remote_base::Fetched;
 
 use crate::error::BuildError;
 use crate::reconcile::closure::{Closure, Content};
@@ -63,6 +64,8 @@ pub struct Build {
     pub closure: Arc<Closure>,
     /// Result of the build.
     pub result: Result<Arc<Built>, Arc<BuildError>>,
+    /// What was fetched for it from elsewhere. Such a build is not kept.
+    pub fetched: Fetched,
 }
 
 /// Digest of the inputs of a build other than files.
@@ -158,6 +161,7 @@ mod tests {
             key: Key(Digest::from_content(key.as_bytes())),
             closure: Arc::default(),
             result,
+            fetched: Fetched::new(),
         })
     }
 

@@ -10,6 +10,7 @@ use reconcile_kit::base::{Base, placement};
 use reconcile_kit::freezes::Freezes;
 use reconcile_kit::patience;
 use reconcile_kit::statements::Statements;
+use remote_base::Listed;
 use verification_policy::images::Judge;
 
 use crate::builds::Builds;
@@ -38,6 +39,8 @@ pub struct Context {
     pub freezes: Freezes,
     /// Which images are delivered.
     pub images: Judge,
+    /// Fetches what builds name elsewhere, if servers are listed.
+    pub remote: Option<Listed>,
     /// Signs statements of deliveries, if they are wanted.
     pub statements: Option<Statements>,
     /// Fetches artifacts.

@@ -249,6 +249,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         ),
         freezes,
         images,
+        remote: settings.remote,
         statements: flags
             .delivery_statements_secret
             .as_deref()

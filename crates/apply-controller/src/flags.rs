@@ -14,6 +14,8 @@ use kube::core::Selector;
 use kube_apply::{Guard, Inventory, Share};
 use oci_verify::SigstoreFlags;
 use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
+use remote_base::Listed;
+use transport::http::Host;
 
 use crate::confirmation::confirmation;
 
@@ -34,10 +36,14 @@ pub struct Flags {
     /// Maximum number of objects of one Kustomization that are applied concurrently.
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub concurrent_ssa: usize,
-    /// Reject remote bases in kustomizations. Accepted for compatibility with Flux; they are always rejected.
+    /// Reject remote bases in kustomizations, whatever --remote-hosts lists.
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_remote_bases: bool,
+    /// Servers from which builds may fetch remote bases and files: HOST or HOST:PORT for https, http://HOST otherwise. No
+    /// credentials are sent but those in the address. Without this flag, remote bases are rejected.
+    #[arg(long, value_delimiter = ',', value_name = "HOST")]
+    pub remote_hosts: Vec<Host>,
     /// Field managers, in addition to kubectl, whose fields are taken over.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub override_manager: Vec<String>,
@@ -102,6 +108,8 @@ pub struct Settings {
     pub shard: Selector,
     /// Policy for references between objects.
     pub policy: Policy,
+    /// Fetches what builds name elsewhere, if servers are listed.
+    pub remote: Option<Listed>,
     /// Labels of the ConfigMaps and Secrets that are watched; None if none are.
     pub watched_configs: Option<String>,
     /// The first failed object ends a wait for health (not with gate DisableFailFastBehavior).
@@ -151,6 +159,8 @@ impl Settings {
             watched_configs: (!gates.enabled("DisableConfigWatchers"))
                 .then(|| flags.delivery.common.watch.watched_configs()),
             fail_fast: !gates.enabled("DisableFailFastBehavior"),
+            remote: (!flags.no_remote_bases && !flags.remote_hosts.is_empty())
+                .then(|| Listed::new(flags.remote_hosts.iter().cloned().collect())),
             policy: Policy {
                 no_cross_namespace_refs: flags.delivery.common.acl.no_cross_namespace_refs,
                 strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),

@@ -23,6 +23,7 @@ pub mod plan;
 mod progress;
 pub mod prune;
 pub mod record;
+pub mod remote;
 pub mod report;
 mod revive;
 pub mod rivals;

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use super::closure::Closure;
 use super::decrypt::{self, Hidden, Ran};
+use super::remote::{Fetching, Remote};
 use super::source_tree::fetch_error;
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
@@ -27,20 +28,36 @@ pub enum Freshness {
     New,
 }
 
+/// What a build may make use of beside the tree.
+pub struct Means<'a> {
+    /// Keys for what is encrypted.
+    pub keys: Option<&'a Keyring>,
+    /// What was built before.
+    pub freshness: Freshness,
+    /// What is elsewhere.
+    pub remote: Remote,
+}
+
 /// Returns the build of a folder of the tree: one that is kept, or a new one.
 ///
-/// A build for which files were decrypted is not kept, nor shared: its content is for those only who have the keys.
+/// A build for which files were decrypted is not kept, nor shared: its content is for those only who have the keys. Nor is one that
+/// fetched something from elsewhere.
 pub async fn build(
     builds: &Builds,
     tree: &Arc<RemoteTree>,
     folder: &str,
     spec: &Arc<KustomizationSpec>,
     artifact: &ArtifactRef,
-    keys: Option<&Keyring>,
-    freshness: Freshness,
+    means: Means<'_>,
 ) -> Result<Arc<Build>, Error> {
+    let Means {
+        keys,
+        freshness,
+        remote,
+    } = means;
     let key = Key::new(folder, spec);
-    if freshness == Freshness::MayBeKept {
+    let afresh = freshness == Freshness::New;
+    if !afresh {
         let kept = builds.find(&key, &**tree).await;
         if let Some(kept) = kept.map_err(|source| fetch_error(artifact, source))? {
             tracing::debug!(revision = artifact.revision, folder, "build is known");
@@ -54,9 +71,13 @@ pub async fn build(
         result,
         looks,
         is_secret,
+        fetched,
     } = match keys {
-        Some(keys) => decrypt::run(tree, folder, spec, keys).await,
-        None => run(Arc::clone(tree), folder.to_owned(), Arc::clone(spec)).await,
+        Some(keys) => decrypt::run(tree, folder, spec, keys, &remote, afresh).await,
+        None => {
+            let fetching = remote.begin(Handle::current(), afresh);
+            run(Arc::clone(tree), folder.to_owned(), Arc::clone(spec), fetching).await
+        }
     }
     .map_err(|error| Error::Build(Arc::new(error)))?;
     tracing::debug!(
@@ -71,24 +92,36 @@ pub async fn build(
     let closure = Closure::new(&**tree, &looks)
         .await
         .map_err(|source| fetch_error(artifact, source))?;
-    let closure = Arc::new(closure);
-    let build = Arc::new(Build { key, closure, result });
-    if !is_secret {
+    let closure = Arc::new(closure.opened(fetched.is_some()));
+    let is_kept = !is_secret && !closure.is_open();
+    let build = Arc::new(Build {
+        key,
+        closure,
+        result,
+        fetched: fetched.unwrap_or_default(),
+    });
+    if is_kept {
         builds.keep(Arc::clone(&build));
     }
     Ok(build)
 }
 
 /// Builds on a thread that may block; tells what was looked at, whatever came of it.
-async fn run(tree: Arc<RemoteTree>, folder: String, spec: Arc<KustomizationSpec>) -> Result<Ran, BuildError> {
+async fn run(
+    tree: Arc<RemoteTree>,
+    folder: String,
+    spec: Arc<KustomizationSpec>,
+    fetching: Fetching,
+) -> Result<Ran, BuildError> {
     let runtime = Handle::current();
     let ran = tokio::task::spawn_blocking(move || {
         let fs = TreeFs::new(&tree, runtime);
-        let built = flux_spec::build::build(&fs, &folder, &spec).map(Built::pack);
+        let built = flux_spec::build::build_fetching(&fs, &folder, &spec, &fetching).map(Built::pack);
         Ran {
             result: built.map_err(BuildError::from),
             looks: fs.into_looks(),
             is_secret: false,
+            fetched: fetching.into_fetched(),
         }
     });
     Ok(ran.await?)

@@ -12,14 +12,16 @@ use kube::ResourceExt as _;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Prepared};
 use manifest::{Object, ObjectId};
 use reconcile_kit::base::placement;
+use remote_base::Fetched;
 use verification_policy::images::Judged;
 
-use super::build::{self, Freshness, Output};
+use super::build::{self, Freshness, Means, Output};
 use super::decrypt::Hidden;
 use super::ended::{CutOff, Ended, Failed};
 use super::inventory::{managed_before, recorded};
 use super::pass::Pass;
 use super::plan::{Content, Kept, Plan, Trigger};
+use super::remote::Remote;
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
@@ -59,6 +61,8 @@ struct Made {
     stays: BTreeSet<ObjectId>,
     /// Values that must be masked.
     hidden: Hidden,
+    /// What was fetched from elsewhere for them.
+    fetched: Fetched,
     /// True if a value that came from a Secret may be anywhere in them.
     confidential: bool,
     applied: memory::Applied,
@@ -183,17 +187,12 @@ impl Job<'_, '_> {
             Trigger::Requested => Freshness::New,
             _ => Freshness::MayBeKept,
         };
-        let keys_used = keys.as_ref();
-        let build = build::build(
-            &context.builds,
-            &tree,
-            &folder,
-            &spec,
-            &artifact,
-            keys_used,
+        let means = Means {
+            keys: keys.as_ref(),
             freshness,
-        )
-        .await?;
+            remote: Remote::of(context, &self.pass.key.namespace),
+        };
+        let build = build::build(&context.builds, &tree, &folder, &spec, &artifact, means).await?;
         drop(tree);
         let built = build.result.clone().map_err(Error::Build)?;
         let mut references = variables::references(self.object()).iter();
@@ -213,6 +212,7 @@ impl Job<'_, '_> {
             stays: BTreeSet::new(),
             objects,
             hidden,
+            fetched: build.fetched.clone(),
             confidential,
             applied: memory::Applied {
                 generation: plan.inputs.generation,
@@ -327,6 +327,7 @@ impl Job<'_, '_> {
             packed: None,
             stays,
             hidden,
+            fetched: Fetched::new(),
             confidential: true,
             applied: memory::Applied {
                 generation: self.plan.inputs.generation,
@@ -354,6 +355,7 @@ impl Job<'_, '_> {
             packed,
             stays,
             hidden,
+            fetched,
             confidential,
             applied: known,
         } = made;
@@ -380,7 +382,7 @@ impl Job<'_, '_> {
         recorded_first.map_err(|error| failed(error, None))?;
 
         let is_signed = self.pass.context.statements.is_some();
-        let contents = is_signed.then(|| statement::contents(&prepared));
+        let contents = is_signed.then(|| statement::contents(&prepared).with_fetched(fetched.clone()));
         let applied = target.engine.apply(prepared, &options(self.object())).await;
         let applied = applied.map_err(|error| {
             // What no one was allowed to make is not managed: it would be deleted later, in vain.
@@ -404,13 +406,15 @@ impl Job<'_, '_> {
         fights::corrected(self.pass, plan, &applied);
         let pruned = prune::prune(self.pass, target, plan, &old, &new).await;
         let inventory = pruned.map_err(|(error, inventory)| failed(error, Some(inventory)))?;
+        let mut reports = report::of_apply(&applied, changes, built, applied_at);
+        reports.extend(report::of_fetched(&fetched));
         let run = Run {
             plan: plan.clone(),
             began: self.began,
             checksum: known.checksum.clone(),
             inventory,
             changed: applied.changed().next().is_some(),
-            reports: report::of_apply(&applied, changes, built, applied_at),
+            reports,
             contents,
             packed,
             stays: stays.iter().map(ToString::to_string).collect(),

@@ -46,6 +46,8 @@ impl Content for RemoteTree {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Closure {
     found: Vec<(String, Look, Found)>,
+    /// The build asked for what is in no tree, which another time may be something else.
+    is_open: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -67,11 +69,28 @@ impl Closure {
                 found.push((path.clone(), *look, look_up(tree, path, *look).await?));
             }
         }
-        Ok(Self { found })
+        Ok(Self {
+            found,
+            is_open: false,
+        })
     }
 
-    /// Returns whether a build from this tree would find the same.
+    /// The closure of a build that asked for what is in no tree.
+    #[must_use]
+    pub fn opened(self, is_open: bool) -> Self {
+        Self { is_open, ..self }
+    }
+
+    /// Returns whether the build asked for what is in no tree.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Returns whether a build from this tree would find the same, for certain.
     pub async fn holds_in(&self, tree: &impl Content) -> Result<bool, Error> {
+        if self.is_open {
+            return Ok(false);
+        }
         for (path, look, found) in &self.found {
             if look_up(tree, path, *look).await? != *found {
                 return Ok(false);

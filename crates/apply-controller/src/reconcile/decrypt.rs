@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use api::kustomize::KustomizationSpec;
 use artifact::client::RemoteTree;
-use kustomize_build::{FileSystem, MemoryFs, OverlayFs};
+use kustomize_build::{Fetch, FileSystem, MemoryFs, OverlayFs};
 use manifest::Object;
+use remote_base::Fetched;
 use secret_mask::Mask;
 use sops::flux::object;
 use sops::flux::sources::{self, EncryptedFile};
 use tokio::runtime::Handle;
 
 use super::closure::Looks;
+use super::remote::{Fetching, Remote};
 use super::tree_fs::TreeFs;
 use crate::builds::Built;
 use crate::decryption::Keyring;
@@ -28,8 +30,11 @@ pub(super) async fn run(
     folder: &str,
     spec: &Arc<KustomizationSpec>,
     keys: &Keyring,
+    remote: &Remote,
+    afresh: bool,
 ) -> Result<Ran, BuildError> {
-    let (files, looks) = match look(tree, folder, spec).await? {
+    let fetching = remote.begin(Handle::current(), afresh);
+    let (files, looks) = match look(tree, folder, spec, fetching).await? {
         Looked::Done(ran) => return Ok(ran),
         Looked::Encrypted(files, looks) => (files, looks),
     };
@@ -43,9 +48,10 @@ pub(super) async fn run(
     }
     let (runtime, tree) = (Handle::current(), Arc::clone(tree));
     let (folder, spec) = (folder.to_owned(), Arc::clone(spec));
+    let fetching = remote.begin(Handle::current(), afresh);
     let ran = tokio::task::spawn_blocking(move || {
         let fs = TreeFs::new(&tree, runtime);
-        let result = build(&fs, overlay, &folder, &spec).map_err(|public| match public {
+        let result = build(&fs, overlay, &folder, &spec, &fetching).map_err(|public| match public {
             Some(error) => BuildError::Content(error),
             None => BuildError::Withheld(paths),
         });
@@ -53,6 +59,7 @@ pub(super) async fn run(
             result,
             looks: looks.and_then(|looks| Ok(joined(looks, fs.into_looks()?))),
             is_secret: true,
+            fetched: fetching.into_fetched(),
         }
     });
     Ok(ran.await?)
@@ -64,14 +71,15 @@ fn build(
     plain: MemoryFs,
     folder: &str,
     spec: &KustomizationSpec,
+    fetch: &dyn Fetch,
 ) -> Result<Built, Option<flux_spec::build::Error>> {
     let overlay = OverlayFs::new(fs, plain);
-    let error = match flux_spec::build::build(&overlay, folder, spec) {
+    let error = match flux_spec::build::build_fetching(&overlay, folder, spec, fetch) {
         Ok(objects) => return Ok(Built::pack(objects)),
         Err(error) => error,
     };
     // If the files as they are in the artifact fail alike, the words are made of what everybody can read.
-    match flux_spec::build::build(fs, folder, spec) {
+    match flux_spec::build::build_fetching(fs, folder, spec, fetch) {
         Err(public) if error_chain::chain(&public) == error_chain::chain(&error) => Err(Some(public)),
         _ => Err(None),
     }
@@ -95,6 +103,7 @@ async fn look(
     tree: &Arc<RemoteTree>,
     folder: &str,
     spec: &Arc<KustomizationSpec>,
+    fetching: Fetching,
 ) -> Result<Looked, BuildError> {
     let (runtime, tree) = (Handle::current(), Arc::clone(tree));
     let (folder, spec) = (folder.to_owned(), Arc::clone(spec));
@@ -102,7 +111,7 @@ async fn look(
         let fs = TreeFs::new(&tree, runtime);
         let result = match encrypted_files(&fs, &folder, &spec) {
             Ok(files) if !files.is_empty() => return Looked::Encrypted(files, fs.into_looks()),
-            Ok(_) => flux_spec::build::build(&fs, &folder, &spec)
+            Ok(_) => flux_spec::build::build_fetching(&fs, &folder, &spec, &fetching)
                 .map(Built::pack)
                 .map_err(BuildError::from),
             Err(error) => Err(error),
@@ -111,6 +120,7 @@ async fn look(
             result,
             looks: fs.into_looks(),
             is_secret: false,
+            fetched: fetching.into_fetched(),
         })
     });
     Ok(looked.await?)
@@ -246,11 +256,14 @@ pub(super) struct Ran {
     pub(super) looks: Result<Looks, artifact::client::Error>,
     /// True if files were decrypted for it.
     pub(super) is_secret: bool,
+    /// What was fetched from elsewhere; None if nothing was asked for.
+    pub(super) fetched: Option<Fetched>,
 }
 
 #[cfg(test)]
 mod tests {
     use api::kustomize::KustomizationSpec;
+    use kustomize_build::NoFetch;
 
     use super::*;
 
@@ -265,7 +278,14 @@ mod tests {
     }
 
     fn failure(files: &[(&str, &str)], plain: &[(&str, &str)]) -> Option<String> {
-        let error = build(&tree(files), tree(plain), "", &KustomizationSpec::default()).unwrap_err();
+        let error = build(
+            &tree(files),
+            tree(plain),
+            "",
+            &KustomizationSpec::default(),
+            &NoFetch,
+        )
+        .unwrap_err();
         error.map(|error| error_chain::chain(&error))
     }
 
@@ -293,7 +313,7 @@ mod tests {
             ("a.env", "A=ENC[AES256_GCM,data:x]\n"),
         ]);
         let plain = tree(&[("a.env", "A=hunter2\n")]);
-        let built = build(&files, plain, "", &KustomizationSpec::default()).unwrap();
+        let built = build(&files, plain, "", &KustomizationSpec::default(), &NoFetch).unwrap();
         assert_eq!(built.objects()[0].value()["data"]["A"], "aHVudGVyMg==");
     }
 

@@ -22,10 +22,11 @@ use jiff::{SignedDuration, Timestamp};
 use kube_apply::{Guard, Owner, PruneOptions, Pruned};
 use manifest::{Object, ObjectId};
 
-use super::build::{self, Freshness};
+use super::build::{self, Freshness, Means};
 use super::decide::source_object;
 use super::inventory::managed_before;
 use super::observe::{self, Source, source_namespace};
+use super::remote::Remote;
 use super::source_tree;
 use crate::context::Context;
 use crate::memory::HandOver;
@@ -358,18 +359,18 @@ async fn objects_of(
     };
     let spec = Arc::new(object.spec.clone());
     let keys = context.decryption.keys_of(object).await.ok()?;
-    let may_be_kept = Freshness::MayBeKept;
-    let built = build::build(
-        &context.builds,
-        tree,
-        &folder,
-        &spec,
-        artifact,
-        keys.as_ref(),
-        may_be_kept,
-    )
-    .await
-    .ok()?;
+    let means = Means {
+        keys: keys.as_ref(),
+        freshness: Freshness::MayBeKept,
+        remote: Remote::of(context, object.metadata.namespace.as_deref().unwrap_or_default()),
+    };
+    let built = build::build(&context.builds, tree, &folder, &spec, artifact, means)
+        .await
+        .ok()?;
+    // What could not be fetched may be there the next time.
+    if built.result.is_err() && built.closure.is_open() {
+        return None;
+    }
     Some(
         built
             .result

@@ -8,6 +8,7 @@ use delivery_graph::field_managers::{self, Program};
 use delivery_graph::object::{self, list, text};
 use delivery_graph::walk::{Finding, State};
 use delivery_graph::{kind, one_line};
+use delivery_statement::FETCHED;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::Api;
@@ -283,6 +284,7 @@ async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding, keys: &[
             None => None,
         };
         links.push(delivery(deliverer, read.as_ref(), of));
+        links.extend(read.as_ref().and_then(fetched));
         if !keys.is_empty() {
             links.push(statement::link(&deliverer.object, read.as_ref(), of, keys));
         }
@@ -303,6 +305,19 @@ async fn deliveries(cluster: &Cluster, object: &Value, found: &Finding, keys: &[
         ));
     }
     links
+}
+
+/// What was fetched for a build from elsewhere: no source has verified it.
+fn fetched(deliverer: &Value) -> Option<Link> {
+    let newest = list(deliverer, "/status/history").first()?;
+    let fetched = newest.get("metadata")?.get(FETCHED)?.as_str()?;
+    let message = format!("it is also made of what its build fetched, which nothing has verified: {fetched}");
+    Some(Link::new(
+        "source",
+        object::id(deliverer).to_string(),
+        Verdict::Unproven,
+        message,
+    ))
 }
 
 /// Whether something has applied an object: labels say so, which anyone may set, and the inventory must have it.
@@ -474,6 +489,15 @@ mod tests {
         assert_eq!(verdict(inventory(&["n_other_apps_Deployment"])), Verdict::Broken);
         assert_eq!(verdict(Some(json!({"status": {}}))), Verdict::Unproven);
         assert_eq!(verdict(None), Verdict::Unproven);
+    }
+
+    #[test]
+    fn what_a_build_fetched_is_not_proven() {
+        let history = |metadata: Value| json!({"kind": "Kustomization", "status": {"history": [{"metadata": metadata}]}});
+        assert!(fetched(&history(json!({"revision": "main@sha1:1"}))).is_none());
+        let link = fetched(&history(json!({FETCHED: "https://example.com/base v1@sha1:1"}))).unwrap();
+        assert_eq!(link.verdict, Verdict::Unproven);
+        assert!(link.message.ends_with("https://example.com/base v1@sha1:1"));
     }
 
     #[test]
