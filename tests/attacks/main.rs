@@ -16,6 +16,7 @@ mod kept_alive;
 mod own_identity;
 mod read_by_expression;
 mod redirected_credentials;
+mod remote_bases;
 mod scene;
 mod slow_webhooks;
 mod stolen_artifacts;

@@ -46,6 +46,8 @@ pub struct World {
     pub helm: Controller,
     pub notification: Controller,
     pub images: Controller,
+    /// A server from which builds may fetch: `/to/HOST/PATH` leads to `http://HOST/PATH`.
+    pub open_redirect: SocketAddr,
 }
 
 impl World {
@@ -68,12 +70,21 @@ impl World {
             ..options(&["--no-cross-namespace-refs"])
         };
         let source = Controller::start_source(kubeconfig, source).await?;
+        let git = GitServer::start().await?;
+        let (open_redirect, _) = serve(|request, _| {
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            let to = path.strip_prefix("/to/").unwrap_or_default();
+            format!("302 Found\r\nlocation: http://{to}")
+        })
+        .await?;
+        let listed = format!("--remote-hosts=http://{},http://{open_redirect}", git.address());
         Ok(Self {
             control_plane,
-            git: GitServer::start().await?,
+            git,
+            open_redirect,
             apply: {
                 let others = format!("--watch-label-selector=!{OWN}");
-                let flags = [&LOCKDOWN[..], &["--handover-patience=3s", &others]].concat();
+                let flags = [&LOCKDOWN[..], &["--handover-patience=3s", &others, &listed]].concat();
                 Controller::start_apply(kubeconfig, &source, options(&flags)).await?
             },
             helm: {
