@@ -2,7 +2,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`application_set`] | the Applications that an ApplicationSet makes |
+//! | `application_set` | the Applications that an ApplicationSet makes |
+//! | `generators` | the sets of parameters that it makes them of |
+//! | `checkouts` | the repositories that generators look into |
+//! | `templates` | how parameters are filled in |
 //! | `source` | where an Application comes from: GitRepositories, HelmRepositories, OCIRepositories |
 //! | `kustomization` | what it applies from a folder |
 //! | `release` | what it installs of a chart |
@@ -10,21 +13,26 @@
 //!
 //! What has no counterpart, or works in another way, is a [`Note`]: nothing is left out in silence.
 
-pub mod application_set;
+mod application_set;
+mod checkouts;
+mod generators;
 mod kustomization;
+mod parameters;
 mod release;
 mod source;
 mod sync;
+mod templates;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::{Imported, Note, text};
+pub use checkouts::Checkouts;
 use source::Sources;
 
 /// Imports all Applications and ApplicationSets among some objects; the objects are made in `namespace`.
-pub fn import(objects: &[Value], namespace: &str) -> Imported {
+pub fn import(objects: &[Value], namespace: &str, checkouts: &dyn Checkouts) -> Imported {
     let mut work = Work {
         namespace,
         sources: Sources::default(),
@@ -38,7 +46,7 @@ pub fn import(objects: &[Value], namespace: &str) -> Imported {
         match text(object, "/kind") {
             "Application" => work.application(object),
             "ApplicationSet" => {
-                let made = application_set::applications(object);
+                let made = application_set::applications(object, objects, checkouts);
                 work.notes.extend(made.notes);
                 made.applications.iter().for_each(|one| work.application(one));
             }

@@ -8,8 +8,26 @@ fn application(name: &str, spec: Value) -> Value {
         "spec": spec})
 }
 
+/// Repositories by address, and their files by path.
+struct Cloned(BTreeMap<&'static str, BTreeMap<&'static str, &'static str>>);
+
+impl Checkouts for Cloned {
+    fn files(&self, url: &str) -> Result<Option<Vec<String>>, String> {
+        let files = self.0.get(url);
+        Ok(files.map(|files| files.keys().map(|&path| path.to_owned()).collect()))
+    }
+
+    fn read(&self, url: &str, path: &str) -> Result<String, String> {
+        Ok(self.0[url][path].to_owned())
+    }
+}
+
+fn import_all(objects: &[Value]) -> Imported {
+    import(objects, "flux-system", &Cloned(BTreeMap::new()))
+}
+
 fn imported(spec: Value) -> Imported {
-    import(&[application("web", spec)], "flux-system")
+    import_all(&[application("web", spec)])
 }
 
 fn fields(imported: &Imported) -> Vec<&str> {
@@ -118,7 +136,7 @@ fn an_application_that_is_synced_by_hand_is_suspended_and_keeps_its_objects() {
     );
     one["metadata"]["finalizers"] = Value::Null;
     one["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": "2"});
-    let found = import(&[one], "flux-system");
+    let found = import_all(&[one]);
     let spec = &found.applications["web"][0]["spec"];
     assert_eq!((&spec["suspend"], &spec["prune"]), (&json!(true), &json!(false)));
     assert_eq!(spec["deletionPolicy"], "Orphan");
@@ -140,10 +158,7 @@ fn applications_share_sources_and_revisions_have_their_own() {
             json!({"source": {"repoURL": "https://git.example/shop", "path": name, "targetRevision": revision}}),
         )
     };
-    let found = import(
-        &[git("a", "main"), git("b", "main"), git("c", "next")],
-        "flux-system",
-    );
+    let found = import_all(&[git("a", "main"), git("b", "main"), git("c", "next")]);
     assert_eq!(
         found.sources.keys().collect::<Vec<_>>(),
         ["gitrepository-shop", "gitrepository-shop-next"]
@@ -187,12 +202,12 @@ fn lists_and_matrices_of_application_sets_are_expanded() {
                 {"list": {"elements": [{"env": "dev"}, {"env": "prod", "values": {"replicas": 3}}]}},
                 {"list": {"elements": [{"app": "web"}, {"app": "api"}]}},
             ]}},
-            {"git": {"directories": [{"path": "apps/*"}]}},
+            {"git": {"repoURL": "https://git.example/shop", "directories": [{"path": "apps/*"}]}},
         ],
-        "template": {"metadata": {"name": "{{app}}-{{ .env }}"}, "spec": {
+        "template": {"metadata": {"name": "{{app}}-{{ env }}"}, "spec": {
             "source": {"repoURL": "https://git.example/shop", "path": "{{app}}/{{env}}", "targetRevision": "main"},
             "syncPolicy": {"automated": {"selfHeal": true}}}}}});
-    let found = import(&[set], "flux-system");
+    let found = import_all(&[set]);
     let names: Vec<_> = found.applications.keys().collect();
     assert_eq!(names, ["api-dev", "api-prod", "web-dev", "web-prod"]);
     assert_eq!(found.applications["api-prod"][0]["spec"]["path"], "./api/prod");
@@ -200,7 +215,7 @@ fn lists_and_matrices_of_application_sets_are_expanded() {
     assert!(
         found.notes[0]
             .text
-            .starts_with("the generator git is not imported"),
+            .starts_with("the generator git needs what is in https://git.example/shop: clone it"),
         "{:?}",
         found.notes
     );
@@ -212,7 +227,7 @@ fn a_matrix_does_not_grow_without_end() {
     let list = json!({"list": {"elements": elements}});
     let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "all"}, "spec": {
         "generators": [{"matrix": {"generators": [list, list]}}], "template": {"metadata": {"name": "a"}}}});
-    let found = import(&[set], "flux-system");
+    let found = import_all(&[set]);
     assert!(found.applications.is_empty());
     assert!(
         found.notes[0].text.contains("more than 1000"),
@@ -227,7 +242,7 @@ fn applications_of_the_same_name_in_two_namespaces_do_not_mix() {
         "syncPolicy": {"automated": {"selfHeal": true}}});
     let mut other = application("web", source.clone());
     other["metadata"]["namespace"] = "team".into();
-    let found = import(&[application("web", source), other], "flux-system");
+    let found = import_all(&[application("web", source), other]);
     assert_eq!(found.applications.keys().collect::<Vec<_>>(), ["web", "web-team"]);
     assert_eq!(found.applications["web-team"][0]["metadata"]["name"], "web-team");
     assert_eq!(fields(&found), ["metadata.name"]);
@@ -281,4 +296,185 @@ fn credentials_in_an_address_do_not_get_into_files() {
         "ssh://git@git.example/org/shop.git"
     );
     assert!(found.notes.is_empty());
+}
+
+/// The names of the Applications that a set makes, with a field of each.
+fn made(spec: Value, more: &[Value]) -> (Vec<(String, String)>, Vec<String>) {
+    let shop = BTreeMap::from([
+        ("apps/web/kustomization.yaml", ""),
+        ("apps/Api_v2/kustomization.yaml", ""),
+        ("apps/Api_v2/base/kustomization.yaml", ""),
+        ("apps/old/kustomization.yaml", ""),
+        (".github/x/a.yaml", ""),
+        (
+            "clusters/eu/prod/config.json",
+            r#"{"cluster": {"name": "eu-1", "nodes": 3}, "on": true}"#,
+        ),
+        (
+            "clusters/us/config.json",
+            r#"[{"cluster": {"name": "us-1"}}, {"cluster": {"name": "us-2"}}]"#,
+        ),
+    ]);
+    let checkouts = Cloned(BTreeMap::from([("https://git.example/shop", shop)]));
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "all"}, "spec": spec});
+    let objects: Vec<_> = more.iter().cloned().chain([set.clone()]).collect();
+    let made = application_set::applications(&set, &objects, &checkouts);
+    let names = made.applications.iter().map(|one| {
+        let (name, path) = (text(one, "/metadata/name"), text(one, "/spec/source/path"));
+        (name.to_owned(), path.to_owned())
+    });
+    (
+        names.collect(),
+        made.notes.into_iter().map(|note| note.text).collect(),
+    )
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, path): &(&str, &str)| ((*name).to_owned(), (*path).to_owned());
+    expected.iter().map(owned).collect()
+}
+
+fn template(name: &str, path: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"source": {"path": path}}})
+}
+
+#[test]
+fn folders_and_files_of_a_repository_make_applications() {
+    let url = "https://git.example/shop";
+    let folders = json!({"git": {"repoURL": url, "directories": [{"path": "apps/*"}, {"path": "apps/old", "exclude": true}],
+        "values": {"team": "{{path.basename}}-team"}}});
+    let plain = made(
+        json!({"generators": [folders], "template": template("{{path.basenameNormalized}}-{{values.team}}", "{{path}}/{{path[1]}}")}),
+        &[],
+    );
+    let expected = [
+        ("api-v2-Api_v2-team", "apps/Api_v2/Api_v2"),
+        ("web-web-team", "apps/web/web"),
+    ];
+    assert_eq!(plain, (pairs(&expected), vec![]));
+    // The same as Go templates, where values are filled in with them, too.
+    let folders = json!({"git": {"repoURL": url, "directories": [{"path": "apps/*"}, {"path": "apps/old", "exclude": true}],
+        "values": {"team": "{{.path.basename}}-team"}}});
+    let go = made(
+        json!({"goTemplate": true, "goTemplateOptions": ["missingkey=error"], "generators": [folders],
+            "template": template("{{.path.basenameNormalized}}-{{.values.team}}", "{{.path.path}}/{{index .path.segments 1}}")}),
+        &[],
+    );
+    assert_eq!(go, plain);
+    let files = json!({"git": {"repoURL": url, "files": [{"path": "clusters/*/config.json"}]}});
+    let found = made(
+        json!({"generators": [files], "template": template("{{cluster.name}}-{{path.filename}}", "{{path}} {{cluster.nodes}} {{on}}")}),
+        &[],
+    );
+    let expected = [
+        ("eu-1-config.json", "clusters/eu/prod 3 true"),
+        ("us-1-config.json", "clusters/us {{cluster.nodes}} {{on}}"),
+        ("us-2-config.json", "clusters/us {{cluster.nodes}} {{on}}"),
+    ];
+    assert_eq!(found.0, pairs(&expected));
+    assert_eq!(
+        found.1,
+        ["some parameters are not known: look for what is still in braces"]
+    );
+    let files =
+        json!({"git": {"repoURL": url, "files": [{"path": "clusters/us"}], "pathParamPrefix": "repo"}});
+    let spec = json!({"goTemplate": true, "generators": [files],
+        "template": template("{{.cluster.name | upper | slugify}}", "{{.repo.path.path}}{{if .on}}/on{{end}}")});
+    assert_eq!(
+        made(spec, &[]).0,
+        pairs(&[("us-1", "clusters/us"), ("us-2", "clusters/us")])
+    );
+    let strange = json!({"git": {"repoURL": url, "directories": [{"path": "apps/[ab]*"}]}});
+    let (none, notes) = made(
+        json!({"generators": [strange], "template": template("a", "b")}),
+        &[],
+    );
+    assert!(
+        none.is_empty()
+            && notes[0].starts_with("the pattern apps/[ab]* of a generator git is not understood")
+    );
+}
+
+#[test]
+fn clusters_are_known_by_their_secrets() {
+    let cluster = |name: &str, env: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": name, "labels": {"argocd.argoproj.io/secret-type": "cluster", "env": env}},
+            "stringData": {"name": name, "server": format!("https://{name}.example"), "config": "{\"bearerToken\": \"hunter2\"}"}})
+    };
+    let mut stored = cluster("c", "prod");
+    stored["stringData"] = Value::Null;
+    stored["data"] = json!({"name": "QyBj", "server": "aHR0cHM6Ly9jLmV4YW1wbGU="});
+    let more = [cluster("a", "prod"), cluster("b", "dev"), stored];
+    let spec = |generator: Value| json!({"generators": [generator], "template": template("{{nameNormalized}}", "{{server}} {{metadata.labels.env}}")});
+    let (found, notes) = made(
+        spec(json!({"clusters": {"selector": {"matchLabels": {"env": "prod"}}}})),
+        &more,
+    );
+    assert_eq!(
+        found,
+        pairs(&[("a", "https://a.example prod"), ("c-c", "https://c.example prod")])
+    );
+    assert!(notes.is_empty(), "{notes:?}");
+    let (found, _) = made(spec(json!({"clusters": {}})), &more);
+    assert_eq!(
+        found[3],
+        (
+            "in-cluster".to_owned(),
+            "https://kubernetes.default.svc {{metadata.labels.env}}".to_owned()
+        )
+    );
+    let expressions =
+        json!([{"key": "env", "operator": "NotIn", "values": ["dev"]}, {"key": "env", "operator": "Exists"}]);
+    let (found, _) = made(
+        spec(json!({"clusters": {"selector": {"matchExpressions": expressions}}})),
+        &more,
+    );
+    assert_eq!(found.len(), 2);
+    let (found, notes) = made(
+        spec(json!({"clusters": {"selector": {"matchLabels": {"env": "prod"}}}})),
+        &[],
+    );
+    assert!(
+        found.is_empty() && notes[0].starts_with("the generator clusters finds no cluster"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn matrices_know_what_they_have_made_and_merges_what_is_the_same() {
+    let url = "https://git.example/shop";
+    let spec = json!({"goTemplate": true, "generators": [{"matrix": {"generators": [
+        {"list": {"elements": [{"region": "eu/prod"}, {"region": "us"}]}},
+        {"git": {"repoURL": url, "files": [{"path": "clusters/{{.region}}/config.json"}]}},
+    ]}}], "template": template("{{.cluster.name}}", "{{.region}}")});
+    assert_eq!(
+        made(spec, &[]).0,
+        pairs(&[("eu-1", "eu/prod"), ("us-1", "us"), ("us-2", "us")])
+    );
+    let spec = json!({"goTemplate": true, "generators": [{"matrix": {"generators": [
+        {"list": {"elements": [{"apps": ["web", "api"]}]}},
+        {"list": {"elementsYaml": "{{ range .apps }}\n- app: {{ . }}\n{{ end }}"}},
+    ]}}], "template": template("{{.app}}", "")});
+    assert_eq!(made(spec, &[]).0, pairs(&[("web", ""), ("api", "")]));
+    let spec = json!({"generators": [{"merge": {"mergeKeys": ["app"], "generators": [
+        {"list": {"elements": [{"app": "web", "path": "a"}, {"app": "api", "path": "a"}]}},
+        {"list": {"elements": [{"app": "api", "path": "b"}, {"app": "other", "path": "c"}]}},
+    ]}, "selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}}],
+        "template": template("{{app}}", "{{path}}")});
+    assert_eq!(made(spec, &[]).0, pairs(&[("web", "a"), ("api", "b")]));
+}
+
+#[test]
+fn a_patch_of_the_template_is_merged_and_a_mistake_leaves_out_one_application() {
+    let spec = json!({"goTemplate": true, "goTemplateOptions": ["missingkey=error"],
+        "generators": [{"list": {"elements": [{"app": "web", "prune": true}, {"app": "api"}]}}],
+        "template": template("{{.app}}", "a"),
+        "templatePatch": "{{ if .prune }}\nspec: {source: {path: b}}\n{{ end }}"});
+    let (found, notes) = made(spec, &[]);
+    assert_eq!(found, pairs(&[("web", "b")]));
+    assert!(
+        notes[0].starts_with("an Application is left out: ") && notes[0].contains("prune"),
+        "{notes:?}"
+    );
 }
