@@ -14,6 +14,7 @@ mod alert_options;
 mod alert_providers;
 mod alerts;
 mod annotations;
+mod argocd_import;
 mod artifact_replicas;
 mod artifacts;
 mod authority;
