@@ -144,7 +144,6 @@ fn two_kustomizations_on_one_object_both_say_so() {
             .patch("other", &PatchParams::default(), &prune)
             .await?;
         test.delete_kustomization("other").await?;
-        testkit::objects::poke(&kustomizations, "app").await?;
         let is_alone = |object: &DynamicObject| {
             condition(object, "Ready").is_some_and(|(status, _, message)| {
                 status == "True" && !message.contains("applied by others")

@@ -124,6 +124,8 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
             .for_each(|object| context.base.queue.add(ObjectKey::from_object(&*object)));
         if now.is_none() {
             context.forget(&key);
+            let freed = memory::rival_gone(&context.memory, &key).into_iter();
+            freed.for_each(|other| context.base.queue.add(other));
         }
     }
 }

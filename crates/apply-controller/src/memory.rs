@@ -186,6 +186,17 @@ pub fn heir_moved(memory: &Memory, heir: &ObjectKey) -> Vec<ObjectKey> {
     })
 }
 
+/// Notes that a rival is gone; returns whose status has to say so.
+pub fn rival_gone(memory: &Memory, rival: &ObjectKey) -> Vec<ObjectKey> {
+    memory.change_where(|entry| {
+        let before = entry.rivals.objects.len();
+        entry.rivals.objects.retain(|_, other| other != rival);
+        let has_changed = entry.rivals.objects.len() != before;
+        entry.rivals.untold |= has_changed;
+        has_changed
+    })
+}
+
 /// Objects that wait for their heirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOver {
