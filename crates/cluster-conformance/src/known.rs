@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compare::{Difference, EVENTS};
+use crate::life::Step;
 
 /// Why two clusters differ: a row of docs/compatibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ const RECORDS: Row = row("times of a chart's files in records", RELEASES);
 const HELM_WORDS: Row = row("words of failures", RELEASES);
 const CORRECTED: Row = row("how drift is corrected", RELEASES);
 const RENDERERS: Row = row("post-renderers that fail", RELEASES);
+const HOLDER: Row = row("a namespace or definition that someone deletes", KUSTOMIZATIONS);
+const UNSOURCED: Row = row("a source that is deleted under HelmCharts", SOURCES);
 const HELM_EVENTS: Row = row("events of runs", RELEASES);
 const NO_OP: Row = row("events of what did nothing", SOURCES);
 
@@ -47,6 +50,9 @@ pub fn row_of(difference: &Difference) -> Option<Row> {
     let path: Vec<&str> = difference.path.iter().map(String::as_str).collect();
     match (kind, &path[..]) {
         ("HelmChart" | "HelmRepository" | "GitRepository", [EVENTS]) => Some(NO_OP),
+        ("HelmChart", ["status", "conditions", ..]) if difference.step == Step::Unsourced => Some(UNSOURCED),
+        ("Kustomization", ["status", "history"]) if difference.step >= Step::Emptied => Some(HOLDER),
+        ("Kustomization", [EVENTS]) if was_too_early(difference) => Some(HOLDER),
         ("Kustomization", [EVENTS]) => same_reasons(difference).then_some(EVENTS_OF_RUNS),
         ("HelmRelease", [EVENTS]) => same_reasons(difference).then_some(HELM_EVENTS),
         ("Kustomization", ["status", "history", .., name]) if name.starts_with("windlass.dev/") => {
@@ -101,6 +107,18 @@ fn ownership(manager: &str) -> Option<Row> {
     }
 }
 
+/// Returns whether ours tried to make a namespace again, which an overlay names itself, while it was still going.
+fn was_too_early(difference: &Difference) -> bool {
+    let ours = difference
+        .ours
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let mut lines = ours.filter_map(Value::as_str);
+    difference.step == Step::Emptied && lines.any(|line| line.contains("is being terminated"))
+}
+
 /// Events of waits that a slow machine makes longer than the second for which nothing is said.
 const OF_WAITS: [&str; 3] = ["ArtifactFailed", "NoSourceArtifact", "SourceNotReady"];
 
@@ -121,9 +139,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::life::Step;
 
-    const ROWS: [Row; 17] = [
+    const ROWS: [Row; 19] = [
         OWNERSHIP,
         STAGES,
         WORDS,
@@ -140,6 +157,8 @@ mod tests {
         CORRECTED,
         RENDERERS,
         HELM_EVENTS,
+        HOLDER,
+        UNSOURCED,
         NO_OP,
     ];
 

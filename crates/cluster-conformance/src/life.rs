@@ -45,13 +45,23 @@ pub enum Step {
     Suspended,
     /// It is resumed.
     Resumed,
+    /// A Kustomization gets another name: the new one is there before the old one goes.
+    Renamed,
+    /// Its source is deleted, then a reconcile is asked for.
+    Unsourced,
+    /// Its source is there again.
+    Resourced,
+    /// The namespace that a Kustomization delivers to is deleted, then a reconcile is asked for.
+    Emptied,
+    /// That namespace is there again, and a reconcile is asked for.
+    Refilled,
     /// It is deleted.
     Deleted,
 }
 
 impl Step {
     /// All, in their order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::Created,
         Self::Changed,
         Self::Revised,
@@ -60,6 +70,11 @@ impl Step {
         Self::Drifted,
         Self::Suspended,
         Self::Resumed,
+        Self::Renamed,
+        Self::Unsourced,
+        Self::Resourced,
+        Self::Emptied,
+        Self::Refilled,
         Self::Deleted,
     ];
 
@@ -74,9 +89,19 @@ impl Step {
             Self::Drifted => "drifted",
             Self::Suspended => "suspended",
             Self::Resumed => "resumed",
+            Self::Renamed => "renamed",
+            Self::Unsourced => "unsourced",
+            Self::Resourced => "resourced",
+            Self::Emptied => "emptied",
+            Self::Refilled => "refilled",
             Self::Deleted => "deleted",
         }
     }
+}
+
+/// The namespace that an overlay is delivered to.
+fn app_of(case: &Case) -> serde_json::Value {
+    objects::namespace(&format!("{}{}", case.id, snapshot::APP))
 }
 
 /// How long a step may take for all cases of a wave.
@@ -140,7 +165,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    async fn go(&mut self, step: Step) -> Result<()> {
+    async fn go(&self, step: Step) -> Result<()> {
         let request = step.name();
         let mut wanted = Wanted::default();
         match step {
@@ -153,7 +178,7 @@ impl Life<'_> {
             Step::Drifted => {
                 let kinds = snapshot::kinds(&self.client).await?;
                 self.each(|case| self.change_by_hand(case, &kinds, step)).await?;
-                self.each(|case| self.ask(case, request)).await?;
+                self.each(|case| self.ask(case, step)).await?;
                 wanted.request = Some(request);
             }
             Step::Suspended => {
@@ -162,7 +187,46 @@ impl Life<'_> {
                 self.each(|case| self.change_by_hand(case, &kinds, step)).await?;
                 tokio::time::sleep(TEMPTATION).await;
             }
-            Step::Deleted => self.each(|case| self.delete(case)).await?,
+            Step::Renamed => {
+                self.each(|case| self.write(case, step)).await?;
+                settle(&self.client, wanted, PATIENCE).await?;
+                self.each(|case| async move {
+                    match case.content {
+                        Content::Overlay(_) => self.delete(case, Step::Created).await,
+                        Content::Chart(_) => Ok(()),
+                    }
+                })
+                .await?;
+            }
+            Step::Unsourced => {
+                for source in self.sources() {
+                    self.take_away(&source).await?;
+                }
+                self.each(|case| self.ask(case, step)).await?;
+                wanted.request = Some(request);
+            }
+            Step::Resourced => {
+                for source in self.sources() {
+                    self.apply(&source).await?;
+                    self.ready(&source).await?;
+                }
+                self.each(|case| self.ask(case, step)).await?;
+                wanted.request = Some(request);
+            }
+            Step::Emptied | Step::Refilled => {
+                self.each(|case| async move {
+                    if let (Content::Overlay(_), namespace) = (&case.content, app_of(case)) {
+                        match step {
+                            Step::Emptied => self.take_away(&namespace).await?,
+                            _ => self.apply(&namespace).await?,
+                        }
+                    }
+                    self.ask(case, step).await
+                })
+                .await?;
+                wanted.request = Some(request);
+            }
+            Step::Deleted => self.each(|case| self.delete(case, step)).await?,
             Step::Changed | Step::Failed | Step::Mended | Step::Resumed => {
                 self.each(|case| self.write(case, step)).await?;
             }
@@ -179,8 +243,7 @@ impl Life<'_> {
             self.apply(&objects::namespace(&case.id)).await?;
             match &case.content {
                 Content::Overlay(_) => {
-                    let app = format!("{}{}", case.id, snapshot::APP);
-                    self.apply(&objects::namespace(&app)).await?;
+                    self.apply(&app_of(case)).await?;
                 }
                 Content::Chart(_) => {
                     let charts = objects::charts(self.servers, case);
@@ -214,10 +277,10 @@ impl Life<'_> {
             .map(drop)
     }
 
-    async fn ask(&self, case: &Case, request: &str) -> Result<()> {
-        let object = objects::delivered(case, &self.source, Step::Created);
+    async fn ask(&self, case: &Case, step: Step) -> Result<()> {
+        let object = objects::delivered(case, &self.source, step);
         let (api, name) = testkit::objects::api_of(&self.client, &object)?;
-        let patch = json!({"metadata": {"annotations": {testkit::objects::REQUESTED_AT: request}}});
+        let patch = json!({"metadata": {"annotations": {testkit::objects::REQUESTED_AT: step.name()}}});
         let parameters = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
@@ -226,9 +289,25 @@ impl Life<'_> {
         Ok(())
     }
 
-    async fn delete(&self, case: &Case) -> Result<()> {
-        let object = objects::delivered(case, &self.source, Step::Created);
-        let (api, name) = testkit::objects::api_of(&self.client, &object)?;
+    /// The sources of the wave.
+    fn sources(&self) -> Vec<serde_json::Value> {
+        let charts = self
+            .wave
+            .iter()
+            .filter(|case| matches!(case.content, Content::Chart(_)));
+        let charts = charts.map(|case| objects::charts(self.servers, case));
+        charts
+            .chain([objects::overlays(self.servers, &self.source, SECOND)])
+            .collect()
+    }
+
+    async fn delete(&self, case: &Case, step: Step) -> Result<()> {
+        self.take_away(&objects::delivered(case, &self.source, step))
+            .await
+    }
+
+    async fn take_away(&self, object: &serde_json::Value) -> Result<()> {
+        let (api, name) = testkit::objects::api_of(&self.client, object)?;
         api.delete(&name, &DeleteParams::default()).await?;
         wait_until_gone(&api, &name, PATIENCE).await
     }

@@ -99,7 +99,7 @@ fn kustomization(case: &Case, overlay: &Overlay, source: &str, step: Step) -> Va
     }
     json!({
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-        "metadata": {"name": "app", "namespace": case.id}, "spec": spec,
+        "metadata": {"name": if step < Step::Renamed { "app" } else { "renamed" }, "namespace": case.id}, "spec": spec,
     })
 }
 
