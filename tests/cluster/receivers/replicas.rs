@@ -13,8 +13,8 @@ async fn replica(test: &Test) -> Result<Receivers<'_>> {
     let flags = [
         "--watch-all-namespaces=false",
         "--enable-leader-election",
-        "--leader-election-lease-duration=3s",
-        "--leader-election-renew-deadline=2s",
+        "--leader-election-lease-duration=8s",
+        "--leader-election-renew-deadline=6s",
         "--leader-election-retry-period=200ms",
     ];
     let options = ControllerOptions {
