@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of the list of objects in a statement; a longer one is left out. All watchers of a status read it.
+/// Bytes of the list of objects in a statement, and of what was fetched; a longer one is left out. All watchers of a status read it.
 const MAX_LIST: usize = 4096;
 /// Images that are subjects of a statement.
 const MAX_IMAGES: usize = 20;
@@ -16,7 +16,9 @@ pub struct Contents {
     pub(crate) count: usize,
     pub(crate) list: Option<Value>,
     pub(crate) images: BTreeMap<String, String>,
-    pub(crate) fetched: BTreeMap<String, String>,
+    /// None if there is too much of it.
+    pub(crate) fetched: Option<BTreeMap<String, String>>,
+    pub(crate) fetched_count: usize,
 }
 
 impl Contents {
@@ -41,14 +43,24 @@ impl Contents {
             count,
             list: list.map(Value::Array),
             images: BTreeMap::new(),
-            fetched: BTreeMap::new(),
+            fetched: None,
+            fetched_count: 0,
         }
     }
 
-    /// With what the build has fetched beside its source: addresses, and for each the revision or the digest of a file.
+    /// With what the build has fetched beside its source: addresses, and for each the revision or the digest of a file. The author of
+    /// the source chooses how long they are.
     #[must_use]
     pub fn with_fetched(self, fetched: BTreeMap<String, String>) -> Self {
-        Self { fetched, ..self }
+        let length: usize = fetched
+            .iter()
+            .map(|(address, revision)| address.len() + revision.len())
+            .sum();
+        Self {
+            fetched_count: fetched.len(),
+            fetched: (length <= MAX_LIST).then_some(fetched),
+            ..self
+        }
     }
 
     /// With the images that the objects name by digest: repositories and digests. Some of many.
@@ -70,6 +82,11 @@ impl Contents {
             images: serde_json::from_value(objects.get("images").cloned().unwrap_or_default())
                 .unwrap_or_default(),
             fetched: serde_json::from_value(predicate.get("fetched").cloned().unwrap_or_default())
+                .unwrap_or_default(),
+            fetched_count: predicate
+                .get("fetchedCount")
+                .and_then(Value::as_u64)
+                .and_then(|count| usize::try_from(count).ok())
                 .unwrap_or_default(),
         })
     }

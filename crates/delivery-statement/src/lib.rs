@@ -16,7 +16,7 @@ pub use contents::Contents;
 pub const PREDICATE_TYPE: &str = "https://windlass.dev/delivery/v1";
 /// Where a status keeps them: entry in the metadata of its history.
 pub const METADATA: &str = "windlass.dev/statement";
-/// Entry in the metadata of a history with what the builds of a Kustomization have fetched from elsewhere.
+/// Entry in the metadata of a history: the remote bases and files that a build has fetched.
 pub const FETCHED: &str = "windlass.dev/fetched";
 /// Entry of the Secret with the private key.
 pub const KEY: &str = "signing.key";
@@ -84,8 +84,11 @@ pub fn statement(
         if !contents.images.is_empty() {
             predicate["objects"]["images"] = json!(contents.images);
         }
-        if !contents.fetched.is_empty() {
-            predicate["fetched"] = json!(contents.fetched);
+        if contents.fetched_count > 0 {
+            predicate["fetchedCount"] = json!(contents.fetched_count);
+            if let Some(fetched) = &contents.fetched {
+                predicate["fetched"] = json!(fetched);
+            }
         }
     }
     predicate["began"] = json!(began);

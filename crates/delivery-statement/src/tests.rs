@@ -56,7 +56,17 @@ fn a_statement_names_what_came_from_elsewhere() {
         predicate["fetched"],
         json!({"https://example.com/base": "v1@sha1:abc"})
     );
+    assert_eq!(predicate["fetchedCount"], 1);
     assert_eq!(Contents::of_statement(predicate), Some(contents));
+    // A status must not grow by what a tenant writes.
+    let long = BTreeMap::from([(
+        format!("https://example.com/{}", "a".repeat(5000)),
+        "v1".to_owned(),
+    )]);
+    let contents = Contents::default().with_fetched(long);
+    let statement = super::statement(&delivery(), DIGEST, Some(&contents), (time, time));
+    assert_eq!(statement["predicate"].get("fetched"), None);
+    assert_eq!(statement["predicate"]["fetchedCount"], 1);
 }
 
 #[test]

@@ -131,10 +131,11 @@ fn ssh_settings(bases: &Bases, url: &Url) -> Result<ssh::Settings, FetchError> {
         std::fs::read(path)
             .map_err(|error| FetchError::Failed(format!("failed to read {}: {error}", path.display())))
     };
-    let refused = |what: &str| FetchError::Refused(format!("remote base '{url}': {what}"));
+    let shown = without_credentials(url.as_str());
+    let refused = |what: &str| FetchError::Refused(format!("remote base '{shown}': {what}"));
     let settings = &bases.settings;
     if settings.only.is_some() {
-        return Err(refused("only https is used here"));
+        return Err(refused("this build may use https only"));
     }
     let key = settings.ssh_keys.iter().find(|path| path.exists());
     let key = key.ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! What a kustomization names elsewhere: bases in Git repositories, and files behind URLs.
 //!
-//! Our own clients fetch it: no other program is started, and nothing is written but temporary files. [`Bases`] fetches for a person,
-//! as whom and with whose keys its [`Settings`] say. [`Listed`] fetches for builds of a controller, where strangers write the
-//! addresses (ADR 36): from listed servers only, as no one, within limits.
+//! Our own clients fetch it: no other program is started, and only temporary files are written. [`Bases`] fetches for a person, with
+//! the keys in its [`Settings`]. [`Listed`] fetches for builds of a controller, where tenants write the addresses (ADR 36): from listed
+//! servers only, without credentials of the controller, within limits.
 //!
 //! Builds are synchronous and the clients are not: the caller waits on a thread that may block.
 
@@ -25,7 +25,7 @@ use url::Url;
 pub use listed::{Fetched, Listed, Session};
 use repository_tree::RepositoryTree;
 
-/// As whom, and from where.
+/// Keys, and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Files with private keys for SSH, without a passphrase. The first that exists is used.

@@ -1,5 +1,5 @@
-//! What builds of a controller fetch (ADR 36). Strangers write the addresses: only servers of a list are asked, none is shown anything
-//! that is the controller's, and what one build may ask for is bounded.
+//! What builds of a controller fetch (ADR 36). Tenants write the addresses: only listed servers are asked, no credentials of the
+//! controller are sent, and one build may ask for a limited amount.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ impl Session {
         };
         let fetched = git::fetch(&self.shared.bases, repository, ask).await;
         let fetched = fetched.inspect_err(|_| {
-            // Who tries again wants to know what is there by then.
+            // The next attempt must ask again, or it would deliver what was there before the failure.
             if let Some(kept) = kept.clone() {
                 self.shared.kept.put(Commit { at: None, ..kept });
             }

@@ -164,13 +164,12 @@ async fn no_other_server_is_asked_not_even_by_a_redirect() -> Result<()> {
         let words = "is not asked: its server is not in the list of those that may be (--remote-hosts)";
         assert!(error.contains(words), "{entry}: {error}");
     }
-    let error = build(
-        &listed,
-        true,
-        "resources: ['git@127.0.0.1:org/repo']\n".to_owned(),
-    )
-    .await;
-    assert!(error.is_err_and(|error| error.contains("only https is used here")));
+    for entry in ["git@127.0.0.1:org/repo", "ssh://ana:tr0ub4dor@127.0.0.1/org/repo"] {
+        let error = build(&listed, true, format!("resources: ['{entry}']\n")).await;
+        let error = error.expect_err("refused");
+        assert!(error.contains("this build may use https only"), "{error}");
+        assert!(!error.contains("tr0ub4dor"), "{error}");
+    }
     assert_eq!(connections.load(Ordering::Relaxed), 0, "it was asked");
     Ok(())
 }

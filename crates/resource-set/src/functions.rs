@@ -65,27 +65,30 @@ pub(crate) fn all() -> Functions {
         "slugify",
         Function::new(&[Type::STRING], |_, arguments| {
             let text = arguments[0].as_string().map(|text| text.to_text().into_owned());
-            Ok(slug(&text.unwrap_or_default()).into())
+            Ok(slug(&text.unwrap_or_default(), LONGEST_SLUG).into())
         }),
     );
-    functions.add(
-        "toYaml",
-        Function::new(&[Type::ANY], |context, arguments| {
-            let json = encode(&arguments[0], Style::MARSHAL)?;
-            context.charge(json.len())?;
-            let plain: Plain = serde_json::from_str(&json).map_err(|error| Error::new(error.to_string()))?;
-            let mut text = yaml::write(&plain).map_err(|error| Error::new(error.to_string()))?;
-            // Deep values are indented: many times their JSON.
-            context.charge(text.len())?;
-            text.truncate(text.trim_end_matches('\n').len());
-            Ok(text.into())
-        }),
-    );
+    functions.add("toYaml", to_yaml());
     functions
 }
 
-/// A name that labels and objects may have: small letters, digits and single dashes.
-fn slug(text: &str) -> String {
+/// The function `toYaml`, without a line break at the end.
+pub fn to_yaml() -> Function {
+    Function::new(&[Type::ANY], |context, arguments| {
+        let json = encode(&arguments[0], Style::MARSHAL)?;
+        context.charge(json.len())?;
+        let plain: Plain = serde_json::from_str(&json).map_err(|error| Error::new(error.to_string()))?;
+        let mut text = yaml::write(&plain).map_err(|error| Error::new(error.to_string()))?;
+        // Deep values are indented: many times their JSON.
+        context.charge(text.len())?;
+        text.truncate(text.trim_end_matches('\n').len());
+        Ok(text.into())
+    })
+}
+
+/// A name that labels and objects may have: small letters, digits and single dashes, at most `longest`.
+#[must_use]
+pub fn slug(text: &str, longest: usize) -> String {
     let mut slug = String::new();
     for character in text.to_lowercase().chars() {
         if character.is_ascii_alphanumeric() {
@@ -93,7 +96,7 @@ fn slug(text: &str) -> String {
         } else if !slug.ends_with('-') && !slug.is_empty() {
             slug.push('-');
         }
-        if slug.len() == LONGEST_SLUG {
+        if slug.len() == longest {
             break;
         }
     }
@@ -131,10 +134,10 @@ mod tests {
             ("", ""),
             ("///", ""),
         ] {
-            assert_eq!(slug(text), expected, "{text:?}");
+            assert_eq!(slug(text, LONGEST_SLUG), expected, "{text:?}");
         }
-        assert_eq!(slug(&"a".repeat(80)).len(), 63);
-        assert_eq!(slug(&format!("{}/b", "a".repeat(62))).len(), 62);
+        assert_eq!(slug(&"a".repeat(80), LONGEST_SLUG).len(), 63);
+        assert_eq!(slug(&format!("{}/b", "a".repeat(62)), LONGEST_SLUG).len(), 62);
     }
 
     #[test]

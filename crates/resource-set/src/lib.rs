@@ -6,7 +6,7 @@
 
 pub mod environment;
 pub mod found;
-mod functions;
+pub mod functions;
 pub mod inputs;
 pub mod references;
 pub mod render;

@@ -46,7 +46,7 @@ impl Content for RemoteTree {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Closure {
     found: Vec<(String, Look, Found)>,
-    /// The build asked for what is in no tree, which another time may be something else.
+    /// The build depends on more than its tree: on what servers have, or on a policy about asking them.
     is_open: bool,
 }
 
@@ -75,18 +75,18 @@ impl Closure {
         })
     }
 
-    /// The closure of a build that asked for what is in no tree.
+    /// Notes whether the build depends on more than its tree.
     #[must_use]
     pub fn opened(self, is_open: bool) -> Self {
         Self { is_open, ..self }
     }
 
-    /// Returns whether the build asked for what is in no tree.
+    /// Returns whether the build depends on more than its tree.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Returns whether a build from this tree would find the same, for certain.
+    /// Returns whether a build from this tree would give the same result.
     pub async fn holds_in(&self, tree: &impl Content) -> Result<bool, Error> {
         if self.is_open {
             return Ok(false);

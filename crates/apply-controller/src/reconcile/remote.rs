@@ -49,7 +49,7 @@ pub(super) enum Fetching {
 }
 
 impl Fetching {
-    /// What was fetched; None if the build asked for nothing that another day might be answered otherwise.
+    /// What was fetched. None if the result of the build depends on its tree only, and on no server or policy.
     pub(super) fn into_fetched(self) -> Option<Fetched> {
         match self {
             Self::Nothing => None,

@@ -38,6 +38,16 @@ pub fn applications(set: &Value, objects: &[Value], checkouts: &dyn Checkouts) -
     };
     let mut parameters = Vec::new();
     for generator in list(set, "/spec/generators") {
+        let mut contents = generator
+            .as_object()
+            .into_iter()
+            .flat_map(|fields| fields.values());
+        if contents.any(|content| crate::is_set(&content["template"])) {
+            note(
+                "generators",
+                "the template of a generator is left out: that of the set is used".to_owned(),
+            );
+        }
         match world.expanded(generator, &Parameters::new()) {
             Ok(found) => parameters.extend(found),
             Err(text) => note("generators", text),

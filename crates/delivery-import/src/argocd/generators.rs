@@ -1,7 +1,7 @@
 //! The sets of parameters that generators of ApplicationSets make: of lists, of clusters (their Secrets), of the folders and files of
 //! repositories (checkouts), and of matrices and merges of these.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,12 +41,15 @@ impl World<'_> {
         // What a matrix has made so far may be named by what comes next.
         let mut content = content.clone();
         if !known.is_empty() && kind != "matrix" && kind != "merge" {
+            // Values may name what the generator itself makes, too.
+            let values = content["values"].take();
             self.filling.fill(&mut content, known)?;
+            content["values"] = values;
         }
         let mut found = match kind.as_str() {
             "list" => self.listed(&content)?,
-            "clusters" => self.clusters(&content)?,
-            "git" => self.of_repository(&content)?,
+            "clusters" => self.clusters(&content, known)?,
+            "git" => self.of_repository(&content, known)?,
             "matrix" => self.matrix(&content, known)?,
             "merge" => self.merge(&content, known)?,
             "pullRequest" => {
@@ -91,7 +94,7 @@ impl World<'_> {
         Ok(elements.map(|element| self.filling.named(element)).collect())
     }
 
-    fn clusters(&self, content: &Value) -> Result<Vec<Parameters>, String> {
+    fn clusters(&self, content: &Value, known: &Parameters) -> Result<Vec<Parameters>, String> {
         if content["flatList"] == true {
             return Err("a generator clusters with flatList is not imported: write a ResourceSet".to_owned());
         }
@@ -107,11 +110,13 @@ impl World<'_> {
             is_home_known |= server == IN_CLUSTER.1;
             if selects(selector, &|key| labels[key].as_str().map(str::to_owned))? {
                 let metadata = json!({"labels": labels, "annotations": secret["metadata"]["annotations"]});
-                found.push(self.cluster((&entry("name"), &server), &entry("project"), metadata, content)?);
+                let made = self.cluster((&entry("name"), &server), &entry("project"), metadata);
+                found.push(self.with_values(made, content, known)?);
             }
         }
         if !is_home_known && !crate::is_set(selector) {
-            found.push(self.cluster(IN_CLUSTER, "", json!({}), content)?);
+            let made = self.cluster(IN_CLUSTER, "", json!({}));
+            found.push(self.with_values(made, content, known)?);
         }
         if found.is_empty() {
             return Err(
@@ -123,13 +128,7 @@ impl World<'_> {
         Ok(found)
     }
 
-    fn cluster(
-        &self,
-        (name, server): (&str, &str),
-        project: &str,
-        metadata: Value,
-        content: &Value,
-    ) -> Result<Parameters, String> {
+    fn cluster(&self, (name, server): (&str, &str), project: &str, metadata: Value) -> Parameters {
         let mut made = Parameters::new();
         for (key, value) in [
             ("name", name),
@@ -140,10 +139,10 @@ impl World<'_> {
             made.insert(key.to_owned(), value.into());
         }
         made.insert("metadata".to_owned(), metadata);
-        self.with_values(self.filling.named(&made), content)
+        self.filling.named(&made)
     }
 
-    fn of_repository(&self, content: &Value) -> Result<Vec<Parameters>, String> {
+    fn of_repository(&self, content: &Value, known: &Parameters) -> Result<Vec<Parameters>, String> {
         let url = text(content, "/repoURL");
         let checkout = self.checkouts.files(url)?.ok_or_else(|| {
             let url = crate::without_credentials(url).0;
@@ -155,7 +154,7 @@ impl World<'_> {
         if !directories.is_empty() {
             for folder in chosen(folders(&checkout), directories, is_folder_like)? {
                 let parameters = self.filling.of_path(&folder, None, prefix);
-                found.push(self.with_values(parameters, content)?);
+                found.push(self.with_values(parameters, content, known)?);
             }
         }
         for file in chosen(checkout.clone(), files, is_file_like)? {
@@ -169,17 +168,23 @@ impl World<'_> {
                 let (folder, name) = file.rsplit_once('/').unwrap_or(("", &file));
                 let mut parameters = self.filling.named(element);
                 parameters.extend(self.filling.of_path(folder, Some(name), prefix));
-                found.push(self.with_values(parameters, content)?);
+                found.push(self.with_values(parameters, content, known)?);
             }
         }
         Ok(found)
     }
 
-    /// Adds what the generator itself says.
-    fn with_values(&self, mut parameters: Parameters, content: &Value) -> Result<Parameters, String> {
+    /// Adds the values of the generator itself.
+    fn with_values(
+        &self,
+        mut parameters: Parameters,
+        content: &Value,
+        known: &Parameters,
+    ) -> Result<Parameters, String> {
         if crate::is_set(&content["values"]) {
             let mut values = content["values"].clone();
-            self.filling.fill(&mut values, &parameters)?;
+            let within = known.clone().into_iter().chain(parameters.clone()).collect();
+            self.filling.fill(&mut values, &within)?;
             let values = Map::from_iter([("values".to_owned(), values)]);
             parameters.extend(self.filling.named(&values));
         }
@@ -258,7 +263,7 @@ fn entry_of(secret: &Value, name: &str) -> String {
 
 /// All folders that files are in, and those above.
 fn folders(files: &[String]) -> Vec<String> {
-    let mut found = std::collections::BTreeSet::new();
+    let mut found = BTreeSet::new();
     for file in files {
         let mut path = file.as_str();
         while let Some((folder, _)) = path.rsplit_once('/') {
@@ -273,7 +278,7 @@ fn folders(files: &[String]) -> Vec<String> {
 
 /// Those that a pattern is about, and none that excludes them.
 fn chosen(
-    paths: Vec<String>,
+    mut paths: Vec<String>,
     patterns: &[Value],
     is_like: impl Fn(&str, &str) -> bool,
 ) -> Result<Vec<String>, String> {
@@ -293,7 +298,6 @@ fn chosen(
             )
         })
     };
-    let mut paths = paths;
     paths.retain(|path| matches(path, false) && !matches(path, true));
     Ok(paths)
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use go_template::json::{self, Style};
+use go_template::json;
 use go_template::{
     Error, Function, Functions, Limits, MissingKey, Options, Render, Templates, Type, on_stack,
 };
+use resource_set::functions::{slug, to_yaml};
 use serde_json::{Map, Value, json};
 
 use super::parameters::{Parameters, flattened, normalized};
@@ -219,21 +220,10 @@ fn functions() -> Functions {
         "slugify",
         Function::new(&[Type::STRING], |_, arguments| {
             let text = arguments[0].as_string().map(|text| text.to_text().into_owned());
-            Ok(slug(&text.unwrap_or_default()).into())
+            Ok(slug(&text.unwrap_or_default(), LONGEST_SLUG).into())
         }),
     );
-    functions.add(
-        "toYaml",
-        Function::new(&[Type::ANY], |context, arguments| {
-            let json = json::encode(&arguments[0], Style::MARSHAL)?;
-            context.charge(json.len())?;
-            let plain: Value = serde_json::from_str(&json).map_err(|error| Error::new(error.to_string()))?;
-            let mut text = manifest::yaml::write(&plain).map_err(|error| Error::new(error.to_string()))?;
-            context.charge(text.len())?;
-            text.truncate(text.trim_end_matches('\n').len());
-            Ok(text.into())
-        }),
-    );
+    functions.add("toYaml", to_yaml());
     for name in ["fromYaml", "fromYamlArray"] {
         functions.add(
             name,
@@ -249,19 +239,4 @@ fn functions() -> Functions {
         );
     }
     functions
-}
-
-fn slug(text: &str) -> String {
-    let mut slug = String::new();
-    for letter in text.to_lowercase().chars() {
-        if letter.is_ascii_alphanumeric() {
-            slug.push(letter);
-        } else if !slug.ends_with('-') && !slug.is_empty() {
-            slug.push('-');
-        }
-        if slug.len() == LONGEST_SLUG {
-            break;
-        }
-    }
-    slug.trim_end_matches('-').to_owned()
 }

@@ -446,11 +446,11 @@ fn matrices_know_what_they_have_made_and_merges_what_is_the_same() {
     let url = "https://git.example/shop";
     let spec = json!({"goTemplate": true, "generators": [{"matrix": {"generators": [
         {"list": {"elements": [{"region": "eu/prod"}, {"region": "us"}]}},
-        {"git": {"repoURL": url, "files": [{"path": "clusters/{{.region}}/config.json"}]}},
-    ]}}], "template": template("{{.cluster.name}}", "{{.region}}")});
+        {"git": {"repoURL": url, "files": [{"path": "clusters/{{.region}}/config.json"}], "values": {"of": "{{.region}}:{{.path.basename}}"}}},
+    ]}}], "goTemplateOptions": ["missingkey=error"], "template": template("{{.cluster.name}}", "{{.values.of}}")});
     assert_eq!(
         made(spec, &[]).0,
-        pairs(&[("eu-1", "eu/prod"), ("us-1", "us"), ("us-2", "us")])
+        pairs(&[("eu-1", "eu/prod:prod"), ("us-1", "us:us"), ("us-2", "us:us")])
     );
     let spec = json!({"goTemplate": true, "generators": [{"matrix": {"generators": [
         {"list": {"elements": [{"apps": ["web", "api"]}]}},
@@ -473,6 +473,14 @@ fn a_patch_of_the_template_is_merged_and_a_mistake_leaves_out_one_application() 
         "templatePatch": "{{ if .prune }}\nspec: {source: {path: b}}\n{{ end }}"});
     let (found, notes) = made(spec, &[]);
     assert_eq!(found, pairs(&[("web", "b")]));
+    let spec = json!({"generators": [{"list": {"elements": [{"app": "web"}], "template": template("other", "c")}}],
+        "template": template("{{app}}", "a")});
+    let (found, own) = made(spec, &[]);
+    assert_eq!(found, pairs(&[("web", "a")]));
+    assert!(
+        own[0].starts_with("the template of a generator is left out"),
+        "{own:?}"
+    );
     assert!(
         notes[0].starts_with("an Application is left out: ") && notes[0].contains("prune"),
         "{notes:?}"
