@@ -55,7 +55,7 @@ impl<'a> Alerts<'a> {
     async fn provider_at(&self, path: &str, type_: &str, name: &str, secret: Option<Value>) -> Result<()> {
         let namespace = &self.test.namespace;
         let metadata = json!({"name": name, "namespace": namespace});
-        let mut spec = json!({"type": type_, "address": self.sink.url(path), "timeout": "5s"});
+        let mut spec = json!({"type": type_, "address": self.sink.url(path), "timeout": "30s"});
         if let Some(data) = secret {
             let secret =
                 json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});

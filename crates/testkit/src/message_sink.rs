@@ -1,6 +1,7 @@
 //! A service that takes notifications, as far as tests need one: it remembers what it was told, answers as the test says, and
 //! may go away and come back.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -12,11 +13,15 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// How long a message is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::ports::free_port;
+
+/// How long a message is waited for: longer than the pauses of a sender that has failed some times.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// How long a port may stay taken after its listener was closed.
+const CLOSING: Duration = Duration::from_secs(20);
 
 /// Something that was said.
 #[derive(Debug, Clone)]
@@ -48,7 +53,7 @@ struct Memory {
 impl MessageSink {
     /// Starts one that takes everything.
     pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen(free_port()?).await?;
         let mut sink = Self {
             port: listener.local_addr()?.port(),
             calls: watch::Sender::new(Vec::new()),
@@ -80,10 +85,7 @@ impl MessageSink {
 
     /// Makes it reachable again.
     pub async fn start_again(&mut self) -> Result<()> {
-        let address = ("127.0.0.1", self.port);
-        let listener = TcpListener::bind(address)
-            .await
-            .context("failed to listen again")?;
+        let listener = listen(self.port).await.context("failed to listen again")?;
         self.serve(listener);
         Ok(())
     }
@@ -157,6 +159,20 @@ impl Drop for MessageSink {
     fn drop(&mut self) {
         if let Some((serving, _)) = self.serving.take() {
             serving.abort();
+        }
+    }
+}
+
+/// Listens on a port that was left. A child that another test is starting holds copies of all sockets until it has become its
+/// program, so that the port may be taken for a moment.
+async fn listen(port: u16) -> io::Result<TcpListener> {
+    let started = Instant::now();
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && started.elapsed() < CLOSING => {
+                sleep(Duration::from_millis(20)).await;
+            }
+            result => return result,
         }
     }
 }
